@@ -1,0 +1,63 @@
+//! Checks that are no tests: each is one command that succeeds or does not.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::executables::{Built, cargo};
+use super::outcome::{Counts, Outcome};
+use crate::cli::say;
+
+/// Formatting, lints, generated files, dependency edges, file sizes and names.
+pub(super) fn lint(built: &Built) -> Result<Counts> {
+    run(
+        &built.root,
+        &[
+            (cargo().as_path(), "cargo", &["fmt", "--all", "--check"]),
+            (
+                cargo().as_path(),
+                "cargo",
+                &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"],
+            ),
+            (&built.xtask, "cargo xtask", &["codegen", "--check"]),
+            (&built.xtask, "cargo xtask", &["deps"]),
+            (&built.xtask, "cargo xtask", &["tidy"]),
+        ],
+    )
+}
+
+/// Every test that claims a requirement ran and passed.
+pub(super) fn trace(built: &Built) -> Result<Counts> {
+    run(&built.root, &[(&built.xtask, "cargo xtask", &["trace", "--check"])])
+}
+
+/// Runs each command, the later ones even if an earlier one fails: a person wants to see everything at once.
+fn run(root: &Path, checks: &[(&Path, &str, &[&str])]) -> Result<Counts> {
+    let mut counts = Counts::default();
+    for (program, shown, arguments) in checks {
+        // The chores program was built with everything else: `cargo xtask` would build it again with other features.
+        let status = Command::new(program)
+            .args(*arguments)
+            .current_dir(root)
+            .env("CARGO", cargo())
+            .status()
+            .with_context(|| format!("run {}", program.display()))?;
+        let outcome = if status.success() { Outcome::Passed } else { Outcome::Failed };
+        say(&format!("{:<70} {}", format!("{shown} {}", arguments.join(" ")), outcome.word()));
+        counts.count(outcome);
+    }
+    Ok(counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_failing_check_does_not_hide_the_next() {
+        let sh = Path::new("sh");
+        let counts = run(Path::new("/"), &[(sh, "sh", &["-c", "exit 1"]), (sh, "sh", &["-c", "exit 0"])]).unwrap();
+        assert_eq!((counts.failed, counts.passed), (1, 1));
+    }
+}

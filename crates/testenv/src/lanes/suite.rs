@@ -1,0 +1,217 @@
+//! Running test executables one after the other and keeping what came of each test.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use testenv::{Program, Signal, Stopwatch};
+
+use super::Expect;
+use super::executables::{TestExecutable, cargo};
+use super::outcome::{Counts, Outcome, parse};
+use crate::cli::say;
+
+/// An executable that takes longer hangs.
+const PATIENCE: Duration = Duration::from_mins(15);
+/// The big numbers take their time.
+const MUCH_PATIENCE: Duration = Duration::from_hours(3);
+
+/// How long the last words of an executable that has ended may take to arrive. Longer means that something it started
+/// still holds its output open.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// How often a running executable is looked at.
+const PERIOD: Duration = Duration::from_millis(20);
+
+/// Lines that tests print with this are repeated here: how many seeds ran, which one failed.
+const REMARK: &str = "lane: ";
+
+/// The tests of one lane.
+pub(super) struct Suite {
+    file: PathBuf,
+    list: String,
+    counts: Counts,
+    patience: Duration,
+}
+
+impl Suite {
+    /// A lane that writes its list to `file`.
+    pub(super) fn new(file: PathBuf) -> Self {
+        Self { file, list: String::new(), counts: Counts::default(), patience: PATIENCE }
+    }
+
+    /// The same with much more time for each executable.
+    pub(super) fn patient(mut self) -> Self {
+        self.patience = MUCH_PATIENCE;
+        self
+    }
+
+    /// Runs one executable.
+    pub(super) fn run(&mut self, test: &TestExecutable, command: &Command) -> Result<()> {
+        self.run_command(&format!("{}::{}", test.package, test.target), command)
+    }
+
+    /// Runs the examples in the documentation. Cargo alone can compile and run them.
+    pub(super) fn run_documentation(&mut self, root: &Path) -> Result<()> {
+        let mut command = Command::new(cargo());
+        command.args(["test", "--workspace", "--doc"]).current_dir(root);
+        self.run_command("workspace::documentation", &command)
+    }
+
+    fn run_command(&mut self, name: &str, command: &Command) -> Result<()> {
+        let watch = Stopwatch::start();
+        let program = Program::start(command);
+        let status = self.wait(&program);
+        let output = program.output();
+        let (results, complaint) = judge(status, &output);
+        let mut counts = Counts::default();
+        for (test, outcome) in &results {
+            counts.count(*outcome);
+            writeln!(self.list, "{name}::{test} {}", outcome.word()).context("a string takes any text")?;
+        }
+        if let Some(complaint) = &complaint {
+            counts.count(Outcome::Failed);
+            writeln!(self.list, "{name}::{complaint} {}", Outcome::Failed.word()).context("a string takes any text")?;
+        }
+        self.counts = self.counts.plus(counts);
+        report(name, counts, watch.elapsed(), complaint.as_deref(), &output);
+        Ok(())
+    }
+
+    /// Waits for the program to end and for its last words; `None` if it took too long and was killed.
+    fn wait(&self, program: &Program) -> Option<ExitStatus> {
+        let status = within(self.patience, || program.ended());
+        if status.is_none() {
+            program.signal(Signal::Kill);
+        }
+        within(LAST_WORDS, || program.is_silent().then_some(()));
+        status
+    }
+
+    /// Writes the list and returns the counts.
+    pub(super) fn finish(self, expect: Expect) -> Result<Counts> {
+        std::fs::write(&self.file, &self.list).with_context(|| format!("write {}", self.file.display()))?;
+        expect.check(self.counts)?;
+        Ok(self.counts)
+    }
+}
+
+/// Looks again and again until there is something to see, or the time is up.
+fn within<T>(patience: Duration, look: impl Fn() -> Option<T>) -> Option<T> {
+    let watch = Stopwatch::start();
+    loop {
+        let seen = look();
+        if seen.is_some() || watch.elapsed() >= patience {
+            return seen;
+        }
+        std::thread::sleep(PERIOD);
+    }
+}
+
+/// The results of an executable, and what is wrong with the executable as a whole.
+fn judge(status: Option<ExitStatus>, output: &str) -> (Vec<(String, Outcome)>, Option<String>) {
+    let parsed = parse(output);
+    let failed = parsed.as_ref().is_ok_and(|results| results.iter().any(|(_, outcome)| *outcome == Outcome::Failed));
+    let complaint = match (status, &parsed) {
+        (None, _) => Some("it hung and was killed".to_owned()),
+        (Some(status), Err(error)) => Some(format!("it ended with {status}: {error}")),
+        (Some(status), Ok(_)) if !status.success() && !failed => {
+            Some(format!("it ended with {status} though no test failed"))
+        }
+        (Some(_), Ok(_)) => None,
+    };
+    (parsed.unwrap_or_default(), complaint)
+}
+
+fn report(name: &str, counts: Counts, took: Duration, complaint: Option<&str>, output: &str) {
+    if counts == Counts::default() {
+        return;
+    }
+    if counts.failed > 0 {
+        say(output);
+    }
+    if let Some(complaint) = complaint {
+        say(&format!("{name}: {complaint}"));
+    }
+    let Counts { passed, failed, ignored } = counts;
+    let took = took.as_secs_f64();
+    say(&format!("{name:<50} {passed:>4} passed {failed:>3} failed {ignored:>3} ignored {took:>7.1} s"));
+    for remark in output.lines().filter_map(|line| line.strip_prefix(REMARK)) {
+        say(&format!("  {remark}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use testenv::Stream;
+
+    const GOOD: &str = "test a ... ok\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured\n";
+    const BAD: &str = "test a ... FAILED\ntest result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured\n";
+
+    fn script(text: &str, code: u8) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("printf '%s' \"$0\"; exit {code}"), text]);
+        command
+    }
+
+    fn after(command: &Command, patience: Duration) -> (Counts, String) {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("unit.txt");
+        let mut suite = Suite { patience, ..Suite::new(file.clone()) };
+        suite.run_command("crate::target", command).unwrap();
+        let counts = suite.finish(Expect::Anything).unwrap();
+        (counts, std::fs::read_to_string(file).unwrap())
+    }
+
+    #[test]
+    fn the_list_names_package_target_and_test() {
+        let (counts, list) = after(&script(GOOD, 0), PATIENCE);
+        assert_eq!((counts.passed, counts.failed), (1, 0));
+        assert_eq!(list, "crate::target::a ok\n");
+        let (counts, list) = after(&script(BAD, 101), PATIENCE);
+        assert_eq!((counts.passed, counts.failed), (0, 1));
+        assert_eq!(list, "crate::target::a FAILED\n");
+    }
+
+    #[test]
+    fn an_executable_that_crashes_after_its_tests_is_a_failure() {
+        let (counts, list) = after(&script(GOOD, 139), PATIENCE);
+        assert_eq!((counts.passed, counts.failed), (1, 1), "{list}");
+    }
+
+    #[test]
+    fn an_executable_that_crashes_before_its_summary_is_a_failure() {
+        let (counts, list) = after(&script("test a ... ok\n", 134), PATIENCE);
+        assert_eq!(counts.failed, 1, "{list}");
+    }
+
+    #[test]
+    fn an_executable_that_hangs_is_killed_and_is_a_failure() {
+        let mut command = Command::new("sleep");
+        command.arg("1000");
+        let (counts, list) = after(&command, Duration::from_millis(200));
+        assert_eq!(counts.failed, 1);
+        assert!(list.contains("hung"), "{list}");
+    }
+
+    #[test]
+    fn a_lane_without_tests_is_an_error_where_there_must_be_some() {
+        let directory = tempfile::tempdir().unwrap();
+        let suite = || Suite::new(directory.path().join("real.txt"));
+        assert!(suite().finish(Expect::Tests).is_err());
+        assert!(suite().finish(Expect::Anything).is_ok());
+    }
+
+    #[test]
+    fn what_a_test_says_on_both_streams_is_read() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo out; echo err >&2"]);
+        let program = Program::start(&command);
+        Suite::new(PathBuf::new()).wait(&program).unwrap();
+        let streams: Vec<Stream> = program.lines().into_iter().map(|line| line.stream).collect();
+        assert!(streams.contains(&Stream::Out) && streams.contains(&Stream::Err));
+    }
+}
