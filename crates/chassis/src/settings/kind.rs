@@ -1,0 +1,79 @@
+//! What values a setting takes, and how they are written.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+use crate::serve::Bind;
+use crate::telemetry;
+
+/// The values of one setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `true` or `false`.
+    Bool,
+    /// A time span like `15s` or `1m30s`, within seconds inclusive.
+    Duration(u64, u64),
+    /// A whole number, within bounds inclusive.
+    Int(u64, u64),
+    /// Where to listen: `:8443`, `127.0.0.1:8443`, `[::1]:8443`; `0` is off.
+    Address,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// Words separated by commas; in a file also a YAML list.
+    List,
+    /// Any text.
+    Text,
+    /// A log level. What cannot be read counts as INFO and is warned about: a typo must not stop an operator.
+    Level,
+}
+
+impl Kind {
+    /// Accepts `text` or says what was expected.
+    pub(super) fn check(self, text: &str) -> Result<(), String> {
+        let fits = match self {
+            Self::Bool => boolean(text).is_some(),
+            Self::Duration(min, max) => {
+                duration(text).is_some_and(|span| (seconds(min)..=seconds(max)).contains(&span))
+            }
+            Self::Int(min, max) => text.parse().is_ok_and(|number: u64| (min..=max).contains(&number)),
+            Self::Address => text.parse::<Bind>().is_ok(),
+            Self::Choice(words) => words.contains(&text),
+            Self::List | Self::Text => true,
+            Self::Level => telemetry::level(text).is_some(),
+        };
+        if fits { Ok(()) } else { Err(self.expected()) }
+    }
+
+    /// What a value looks like, in words.
+    pub fn expected(self) -> String {
+        match self {
+            Self::Bool => "true or false".into(),
+            Self::Duration(min, max) => {
+                format!("a time span like 15s or 1m30s, from {:?} to {:?}", seconds(min), seconds(max))
+            }
+            Self::Int(min, max) => format!("a whole number from {min} to {max}"),
+            Self::Address => "an address to listen on like :8443 or 127.0.0.1:8443, or 0 for off".into(),
+            Self::Choice(words) => format!("one of {}", words.join(", ")),
+            Self::List => "words separated by commas".into(),
+            Self::Text => "text".into(),
+            Self::Level => "one of DEBUG, INFO, WARN, ERROR".into(),
+        }
+    }
+}
+
+pub(super) fn boolean(text: &str) -> Option<bool> {
+    text.to_ascii_lowercase().parse().ok()
+}
+
+pub(super) fn duration(text: &str) -> Option<Duration> {
+    Duration::try_from(text.parse::<SignedDuration>().ok()?).ok()
+}
+
+pub(super) fn list(text: &str) -> Vec<String> {
+    text.split(',').map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect()
+}
+
+const fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
