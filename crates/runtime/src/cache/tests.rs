@@ -1,0 +1,66 @@
+//! What readers and subscribers see.
+
+use super::*;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::ObjectMeta;
+
+fn map(name: &str, version: &str) -> Entry<ConfigMap> {
+    let metadata =
+        ObjectMeta { name: Some(name.into()), resource_version: Some(version.into()), ..ObjectMeta::default() };
+    Entry::Readable(Arc::new(ConfigMap { metadata, ..ConfigMap::default() }))
+}
+
+fn key(name: &str) -> Key {
+    Key::new("", name)
+}
+
+fn bad(name: &str) -> Entry<ConfigMap> {
+    let metadata = ObjectMeta { name: Some(name.into()), ..ObjectMeta::default() };
+    Entry::Unreadable(Arc::new(InvalidObject { error: "no".into(), metadata }))
+}
+
+#[test]
+fn a_subscriber_hears_of_what_is_there_and_of_every_change() {
+    let cache = Cache::new(1);
+    cache.write().put(&key("a"), &map("a", "1"));
+    let (inbox, mut heard) = mpsc::unbounded_channel();
+    cache.subscribe(|key, _| vec![key.clone()], inbox);
+    cache.write().put(&key("b"), &map("b", "2"));
+    cache.write().take(&key("a"));
+    let names: Vec<String> = std::iter::from_fn(|| heard.try_recv().ok()).map(|key| key.name).collect();
+    assert_eq!(names, ["a", "b", "a"]);
+}
+
+#[test]
+fn a_subscriber_that_has_gone_is_forgotten() {
+    let cache = Cache::new(1);
+    let (inbox, heard) = mpsc::unbounded_channel();
+    cache.subscribe(|key, _| vec![key.clone()], inbox);
+    drop(heard);
+    cache.write().put(&key("a"), &map("a", "1"));
+    assert!(cache.read().subscribers.is_empty());
+}
+
+#[test]
+fn an_unreadable_object_is_kept_apart_and_counted() {
+    let cache = Cache::new(1);
+    cache.write().put(&key("a"), &map("a", "1"));
+    cache.write().put(&key("b"), &bad("b"));
+    assert_eq!(cache.counts(), (2, 1));
+    assert_eq!(cache.all().len(), 1);
+    assert!(cache.get(&key("b")).is_none());
+    assert!(matches!(cache.entry(&key("b")), Some(Entry::Unreadable(_))));
+    cache.write().put(&key("b"), &map("b", "2"));
+    assert_eq!(cache.counts(), (2, 0));
+    cache.write().take(&key("b"));
+    assert_eq!(cache.counts(), (1, 0));
+}
+
+#[tokio::test]
+async fn a_cache_is_synced_once_every_source_has_arrived() {
+    let cache: Cache<ConfigMap> = Cache::new(2);
+    cache.source_arrived();
+    assert!(futures::FutureExt::now_or_never(cache.synced()).is_none());
+    cache.source_arrived();
+    assert!(futures::FutureExt::now_or_never(cache.synced()).is_some());
+}

@@ -1,0 +1,61 @@
+//! What a driver remembers about objects between passes; all of it can be lost without harm.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::Key;
+
+/// Failures in a row, and versions our own writes have made stale.
+#[derive(Debug, Default)]
+pub(super) struct State(Mutex<HashMap<Key, Memory>>);
+
+#[derive(Debug, Default)]
+struct Memory {
+    failures: u32,
+    conflicts: u32,
+    superseded: Option<String>,
+}
+
+impl State {
+    /// Counts a failure that backs off; how many there were in a row.
+    pub(super) fn failed(&self, key: &Key) -> u32 {
+        let mut memories = self.lock();
+        let memory = memories.entry(key.clone()).or_default();
+        memory.failures = memory.failures.saturating_add(1);
+        memory.failures
+    }
+
+    /// Counts a stale view; how many there were in a row.
+    pub(super) fn conflicted(&self, key: &Key) -> u32 {
+        let mut memories = self.lock();
+        let memory = memories.entry(key.clone()).or_default();
+        memory.conflicts = memory.conflicts.saturating_add(1);
+        memory.conflicts
+    }
+
+    /// The pass went through: nothing to hold against the object any more.
+    pub(super) fn succeeded(&self, key: &Key) {
+        if let Some(memory) = self.lock().get_mut(key) {
+            (memory.failures, memory.conflicts) = (0, 0);
+        }
+    }
+
+    /// We have just changed the object, so that `version` is history.
+    pub(super) fn wrote_over(&self, key: &Key, version: &str) {
+        self.lock().entry(key.clone()).or_default().superseded = Some(version.to_owned());
+    }
+
+    /// Whether the cache still shows what our last write replaced.
+    pub(super) fn is_superseded(&self, key: &Key, version: &str) -> bool {
+        self.lock().get(key).is_some_and(|memory| memory.superseded.as_deref() == Some(version))
+    }
+
+    /// The object is gone.
+    pub(super) fn forget(&self, key: &Key) {
+        self.lock().remove(key);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Memory>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,85 @@
+//! Leadership as a value that anyone can hold and ask.
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// Whether this process leads, now; clones agree.
+#[derive(Clone, Debug)]
+pub struct Leadership(Source);
+
+#[derive(Clone, Debug)]
+enum Source {
+    /// There is no election: a single process by declaration.
+    Always,
+    /// The moment until which we lead; `None` when we do not.
+    Elected(watch::Receiver<Option<Instant>>),
+}
+
+impl Leadership {
+    /// For processes that run without an election.
+    pub const fn always() -> Self {
+        Self(Source::Always)
+    }
+
+    /// Whether we lead at this very moment. A process that was paused past its deadline answers no.
+    pub fn is_held(&self) -> bool {
+        match &self.0 {
+            Source::Always => true,
+            Source::Elected(term) => holds(*term.borrow()),
+        }
+    }
+
+    /// Resolves as soon as we lead; never, if the election has ended without us.
+    pub async fn acquired(&self) {
+        match &self.0 {
+            Source::Always => {}
+            Source::Elected(term) => {
+                if term.clone().wait_for(|term| holds(*term)).await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            }
+        }
+    }
+
+    /// Resolves as soon as we do not lead.
+    pub async fn lost(&self) {
+        let Source::Elected(term) = &self.0 else { return std::future::pending().await };
+        let mut term = term.clone();
+        loop {
+            let until = *term.borrow_and_update();
+            let Some(until) = until.filter(|until| *until > Instant::now()) else { return };
+            tokio::select! {
+                () = tokio::time::sleep_until(until) => {}
+                changed = term.changed() => if changed.is_err() { return },
+            }
+        }
+    }
+}
+
+fn holds(term: Option<Instant>) -> bool {
+    term.is_some_and(|until| Instant::now() < until)
+}
+
+/// The elector's side of the value.
+#[derive(Debug)]
+pub(super) struct Terms(watch::Sender<Option<Instant>>);
+
+impl Terms {
+    pub(super) fn new() -> Self {
+        Self(watch::Sender::new(None))
+    }
+
+    pub(super) fn leadership(&self) -> Leadership {
+        Leadership(Source::Elected(self.0.subscribe()))
+    }
+
+    /// Leads until then; whether that is news.
+    pub(super) fn extend(&self, until: Instant) -> bool {
+        !holds(self.0.send_replace(Some(until)))
+    }
+
+    /// Stops leading; whether that is news.
+    pub(super) fn end(&self) -> bool {
+        self.0.send_replace(None).is_some()
+    }
+}

@@ -1,0 +1,34 @@
+//! The only place of HyperFleet that talks to Kubernetes.
+//!
+//! ```text
+//!  watch ─▶ Cache ─┐                                             ┌─▶ status, if it differs
+//!  timer ──────────┼▶ driver: observe ─▶ plan ─▶ audit ─▶ execute┤
+//!  trigger ────────┘              (pure)      (steps, via Writer) └─▶ events, from transitions
+//!                        ▲                        ▲
+//!                     Health                  Leadership
+//! ```
+//!
+//! One driver serves every controller; one [`Writer`] makes every write, needs the lease and carries a precondition.
+//! [`host`] is the life of a process around them, on the `chassis` that all our programs share. It is not a framework: it
+//! holds what three operators share and nothing else.
+
+mod cache;
+mod driver;
+mod events;
+mod key;
+mod parts;
+mod writer;
+
+pub mod admin;
+pub mod client;
+pub mod host;
+pub mod lease;
+pub mod rbac;
+
+pub use cache::{Cache, Cacheable, Entry, Selection};
+pub use driver::{Controller, Driver, STALLED};
+pub use events::{Notice, Recorder, Severity};
+pub use key::Key;
+pub use lease::Leadership;
+pub use parts::Parts;
+pub use writer::{Created, Writable, Writer};
