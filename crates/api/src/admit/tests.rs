@@ -1,0 +1,130 @@
+//! What happens to an object on its way in.
+
+use serde_json::{Value, json};
+
+use super::{Cause, UnknownFields, admit, admit_with};
+use crate::examples;
+
+fn example(kind: &str) -> Value {
+    let mut objects = examples().into_iter().flat_map(|story| story.objects);
+    objects.find(|(_, object)| object["kind"] == kind).expect("every kind has an example").1
+}
+
+#[test]
+fn defaults_come_level_by_level() {
+    let mut pool = example("RunnerPool");
+    pool["spec"].as_object_mut().unwrap().remove("scaling");
+    let admitted = admit(&pool, None).unwrap();
+    assert_eq!(admitted["spec"]["scaling"]["maxReplicas"], 10);
+    assert_eq!(admitted["spec"]["scaling"]["scaleDownDelay"], "5m");
+    assert_eq!(admitted["spec"]["trust"]["forks"], false);
+}
+
+#[test]
+fn unknown_fields_go_silently_or_are_refused_by_name() {
+    let mut cluster = example("HypervisorCluster");
+    cluster["spec"]["nodes"][0]["colour"] = json!("red");
+    let admitted = admit(&cluster, None).unwrap();
+    assert!(admitted["spec"]["nodes"][0].get("colour").is_none());
+    let refusal = admit_with(UnknownFields::Refuse, &cluster, None).unwrap_err();
+    assert_eq!(refusal.violations()[0].field, "spec.nodes[0].colour");
+    assert_eq!(refusal.violations()[0].cause, Cause::Unknown);
+}
+
+#[test]
+fn an_explicit_null_is_a_field_left_out() {
+    let mut cluster = example("HypervisorCluster");
+    cluster["spec"]["credentials"]["username"] = Value::Null;
+    cluster["spec"]["proxmox"]["seed"] = Value::Null;
+    let admitted = admit(&cluster, None).unwrap();
+    assert!(admitted["spec"]["credentials"].get("username").is_none());
+    assert_eq!(admitted["spec"]["proxmox"]["seed"], "iso");
+}
+
+#[test]
+fn a_null_item_of_a_list_is_refused() {
+    let mut pool = example("RunnerPool");
+    pool["spec"]["labels"] = json!(["linux", null]);
+    let refusal = admit(&pool, None).unwrap_err();
+    assert_eq!(refusal.violations()[0].field, "spec.labels[1]");
+    assert_eq!(refusal.violations()[0].cause, Cause::TypeInvalid);
+}
+
+#[test]
+fn a_whole_float_is_stored_as_an_integer() {
+    let mut template = example("HypervisorMachineTemplate");
+    template["spec"]["network"] = json!({ "vlan": 7.0 });
+    let admitted = admit(&template, None).unwrap();
+    assert_eq!(admitted["spec"]["network"]["vlan"].to_string(), "7");
+}
+
+#[test]
+fn a_rule_stumbles_over_a_whole_float_as_the_servers_does() {
+    let mut pool = example("RunnerPool");
+    pool["spec"]["scaling"]["maxReplicas"] = json!(30.0);
+    let refusal = admit(&pool, None).unwrap_err();
+    assert!(refusal.violations().iter().all(|violation| violation.field == "spec.scaling"), "{refusal}");
+    assert!(refusal.to_string().contains("expected int, got float64"), "{refusal}");
+}
+
+#[test]
+fn the_first_repetition_in_a_list_is_named() {
+    let mut cluster = example("HypervisorCluster");
+    cluster["spec"]["nodes"] = json!([{ "name": "pve1" }, { "name": "pve2" }, { "name": "pve1" }]);
+    let refusal = admit(&cluster, None).unwrap_err();
+    assert_eq!(refusal.violations()[0].field, "spec.nodes[2]");
+    assert_eq!(refusal.violations()[0].cause, Cause::Duplicate);
+}
+
+#[test]
+fn a_refusal_reads_as_the_servers_does() {
+    let mut pool = example("RunnerPool");
+    pool["spec"]["scaling"] = json!({ "minReplicas": 11 });
+    let refusal = admit(&pool, None).unwrap_err().to_string();
+    let expected = "RunnerPool.hypervisor.hyperfleet.io \"linux-x64\" is invalid: spec.scaling.minReplicas: Invalid \
+                    value: minReplicas must not be above maxReplicas: raise maxReplicas first";
+    assert_eq!(refusal, expected);
+}
+
+#[test]
+fn what_was_wrong_before_and_did_not_change_is_let_through() {
+    let mut old = example("RunnerPool");
+    old["spec"]["scaling"] = json!({ "minReplicas": 20_000, "maxReplicas": 5 });
+    let mut new = old.clone();
+    new["spec"]["rerunLostJobs"] = json!(false);
+    assert!(admit(&new, None).is_err(), "a new object is judged whole");
+    admit(&new, Some(&old)).expect("neither the bound nor the rule is about what changed");
+    new["spec"]["scaling"]["maxReplicas"] = json!(6);
+    let refusal = admit(&new, Some(&old)).unwrap_err();
+    assert!(refusal.violations().iter().all(|violation| violation.field == "spec.scaling.minReplicas"), "{refusal}");
+}
+
+#[test]
+fn an_item_of_a_map_list_keeps_its_past_by_key_and_not_by_place() {
+    let mut old = example("HypervisorCluster");
+    old["spec"]["nodes"] = json!([{ "name": "bad name" }, { "name": "pve2" }]);
+    let mut new = old.clone();
+    new["spec"]["nodes"] = json!([{ "name": "pve2", "cordon": true }, { "name": "bad name" }]);
+    admit(&new, Some(&old)).expect("the bad node was there before");
+    new["spec"]["nodes"][1]["name"] = json!("worse name");
+    assert!(admit(&new, Some(&old)).is_err());
+}
+
+#[test]
+fn a_rule_about_change_holds_even_where_the_rest_did_not_change() {
+    let old = example("MachineClaim");
+    let mut new = old.clone();
+    new["spec"]["captureOutput"] = json!(false);
+    assert_eq!(admit(&new, Some(&old)).unwrap_err().violations()[0].field, "spec");
+}
+
+#[test]
+fn an_object_of_another_kind_or_group_is_refused_with_what_there_is() {
+    let other =
+        json!({ "apiVersion": "hypervisor.hyperfleet.io/v1alpha1", "kind": "Pod", "metadata": { "name": "x" } });
+    let refusal = admit(&other, None).unwrap_err();
+    assert_eq!(refusal.violations()[0].field, "kind");
+    assert!(refusal.to_string().contains("RunnerPool"), "{refusal}");
+    let other = json!({ "apiVersion": "v1", "kind": "Pod" });
+    assert_eq!(admit(&other, None).unwrap_err().violations()[0].field, "apiVersion");
+}

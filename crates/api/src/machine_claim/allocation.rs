@@ -1,0 +1,52 @@
+//! What a claim holds on the hypervisor, written down before anything is asked of it.
+
+use kube::KubeSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::moment::Moment;
+use crate::names::{CidrText, MacText, NodeName, TaskId, UuidText, VmId};
+use crate::reference::ObjectRef;
+
+/// What a claim holds on the hypervisor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Allocation {
+    /// Identity of the allocation; the VM's ownership record is bound to it, and it survives a restore of the claim.
+    pub id: UuidText,
+    /// Cluster the VM is on.
+    pub cluster_ref: ObjectRef,
+    /// VMID of the VM.
+    pub vm_id: VmId,
+    /// Node the VM is on.
+    pub node: NodeName,
+    /// Generation of the template the VM is made from.
+    #[schemars(range(min = 1))]
+    pub template_generation: i64,
+    /// When the allocation was written down.
+    pub allocated_at: Moment,
+    /// UUID in the VM's firmware, by which the agent knows that it runs on its own VM.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smbios_uuid: Option<UuidText>,
+    /// MAC address of the VM.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mac_address: Option<MacText>,
+    /// Address of the VM, where the template gives out static ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<CidrText>,
+    /// Hypervisor task that clones the VM.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clone_task: Option<TaskId>,
+}
+
+/// Something of ours that may remain on the hypervisor and that only an administrator can remove.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Leftover {
+    /// VMID of what remains.
+    pub vm_id: VmId,
+    /// Node it is on.
+    pub node: NodeName,
+    /// Why we cannot remove it, and what an administrator can do.
+    #[schemars(length(min = 1, max = 1024))]
+    pub message: String,
+}
