@@ -30,7 +30,7 @@ const SOON: Duration = Duration::from_secs(40);
 
 /// One root span per reconcile, a child for each call to the API server, and the same id in the log.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn p33_each_reconcile_is_one_trace_with_a_child_for_every_call_and_its_id_in_the_log() {
+async fn p33_r10_6_r10_8_r10_10_each_reconcile_is_one_trace_with_a_child_per_call_and_its_id_in_the_log() {
     let room = Room::open(testenv::shared().await).await;
     let tasks = Tasks::new();
     let (collector, address) = Collector::start(&tasks).await;
@@ -92,7 +92,7 @@ fn logs_carry_the_ids(worker: &Worker, traces: &BTreeMap<String, Vec<Span>>) {
 
 /// A collector that is not there, and one that takes the connection and never answers, change nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn p34_a_dead_or_silent_collector_changes_nothing_for_the_operator() {
+async fn p34_r10_7_a_dead_or_silent_collector_changes_nothing_for_the_operator() {
     let room = Room::open(testenv::shared().await).await;
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

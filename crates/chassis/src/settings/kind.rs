@@ -50,7 +50,7 @@ impl Kind {
         match self {
             Self::Bool => "true or false".into(),
             Self::Duration(min, max) => {
-                format!("a time span like 15s or 1m30s, from {:?} to {:?}", seconds(min), seconds(max))
+                format!("a time span like 15s or 1m30s, from {min}s to {max}s")
             }
             Self::Int(min, max) => format!("a whole number from {min} to {max}"),
             Self::Address => "an address to listen on like :8443 or 127.0.0.1:8443, or 0 for off".into(),

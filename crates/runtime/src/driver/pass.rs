@@ -35,6 +35,9 @@ const CONFLICT: Backoff =
 /// How long a pass waits for the watch to show our own last write before it looks again anyway.
 const CATCH_UP: Duration = Duration::from_secs(5);
 
+/// A loop that has not come round for this long hangs, and the process should be started anew.
+const STANDSTILL: Duration = Duration::from_mins(1);
+
 /// When to look at an object again without being asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Again {
@@ -67,7 +70,9 @@ impl<C: Controller> Driver<C> {
         let mut queue = Queue::default();
         let mut running = JoinSet::new();
         let mut lost = Box::pin(self.desk.leadership.lost());
+        let pulse = self.desk.parts.health.pulse(format!("controller/{}", C::NAME), STANDSTILL);
         let ended = loop {
+            pulse.beat();
             while running.len() < self.workers {
                 let Some(key) = queue.pop(Instant::now()) else { break };
                 running.spawn(Arc::clone(&self.desk).pass(key));
@@ -89,6 +94,7 @@ impl<C: Controller> Driver<C> {
                 }
                 Some(key) = inbox.recv() => queue.push(key, Instant::now()),
                 () = sleep_until(due) => {}
+                () = tokio::time::sleep(STANDSTILL / 4) => {}
             }
         };
         match ended {

@@ -1,0 +1,11 @@
+//! Decides what happens to the fleet: clusters, templates, claims, pools, jobs.
+//!
+//! ```text
+//!   Observed ──▶ plan(&Observed, now) ──▶ Plan { finalizer, steps, status, next }
+//!                audit(&Observed, &Plan) ──▶ Violations (none, unless the planner has a bug)
+//! ```
+//!
+//! One module per kind, each with the same four words: `Observed`, `Step`, `plan`, `audit`. Nothing here can do I/O, tell
+//! the time or throw dice; the crate graph sees to that. The shell that observes and executes is the crate `operator`.
+
+pub mod job;

@@ -1,0 +1,110 @@
+//! Which controllers there are, in the sets that are deployed together.
+
+use chassis::settings::{Kind, Setting};
+use runtime::rbac::Rule;
+
+use crate::controllers::runner_jobs;
+
+/// Controllers that run in one process under one account.
+#[derive(Clone, Copy, Debug)]
+pub struct Set {
+    /// Its name in `--controllers` and in the names of its roles.
+    pub name: &'static str,
+    /// One line about it.
+    pub summary: &'static str,
+    /// The controllers in it.
+    pub controllers: &'static [Duty],
+}
+
+/// One controller as the roster knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Duty {
+    /// Its name in `--controllers`, logs and metrics.
+    pub name: &'static str,
+    /// One line about it.
+    pub summary: &'static str,
+    /// What it may do in the cluster.
+    pub rules: &'static [Rule],
+}
+
+const SETS: &[Set] = &[Set {
+    name: "fleet",
+    summary: "ephemeral VMs for CI jobs, on your own hypervisors",
+    controllers: &[runner_jobs::DUTY],
+}];
+
+/// The settings of `hyperfleet operator` beside those every process has.
+pub const SETTINGS: &[Setting] = &[Setting {
+    key: "controllers.enabled",
+    flag: "controllers",
+    env: "CONTROLLERS",
+    default: "fleet",
+    reload: false,
+    kind: Kind::List,
+    help: "Controllers to run, by name or by the name of their set",
+}];
+
+/// Every set there is.
+pub fn sets() -> &'static [Set] {
+    SETS
+}
+
+/// A name that neither a set nor a controller has.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("controllers: {name:?} is unknown; there are: {known}")]
+pub struct UnknownController {
+    name: String,
+    known: String,
+}
+
+/// The controllers that these names stand for, each once, in the order of the roster.
+pub fn select(names: &[String]) -> Result<Vec<Duty>, UnknownController> {
+    for name in names {
+        let known = sets().iter().any(|set| set.name == name || set.controllers.iter().any(|duty| duty.name == name));
+        if !known {
+            return Err(UnknownController { name: name.clone(), known: known_names() });
+        }
+    }
+    let wanted = |set: &Set, duty: &Duty| names.iter().any(|name| name == set.name || name == duty.name);
+    let chosen = sets().iter().flat_map(|set| set.controllers.iter().filter(move |duty| wanted(set, duty)));
+    Ok(chosen.copied().collect())
+}
+
+fn known_names() -> String {
+    let list = |set: &Set| {
+        let duties: Vec<&str> = set.controllers.iter().map(|duty| duty.name).collect();
+        format!("{} ({})", set.name, duties.join(", "))
+    };
+    sets().iter().map(list).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(of: &[&str]) -> Vec<String> {
+        of.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_set_stands_for_its_controllers_and_none_runs_twice() {
+        let chosen = select(&names(&["runner-jobs", "fleet"])).unwrap();
+        assert_eq!(chosen.iter().map(|duty| duty.name).collect::<Vec<_>>(), ["runner-jobs"]);
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused_with_the_known_ones() {
+        let error = select(&names(&["flet"])).unwrap_err();
+        assert_eq!(error.to_string(), r#"controllers: "flet" is unknown; there are: fleet (runner-jobs)"#);
+    }
+
+    #[test]
+    fn no_two_sets_or_controllers_share_a_name() {
+        let mut all: Vec<&str> =
+            sets().iter().flat_map(|set| set.controllers.iter().map(|duty| duty.name).chain([set.name])).collect();
+        let before = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), before);
+    }
+}
