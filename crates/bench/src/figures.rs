@@ -1,0 +1,108 @@
+//! The figures, their bars, and how they are shown.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Map, Value, json};
+
+/// What a figure must be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Bar {
+    AtMost(f64),
+    AtLeast(f64),
+    Exactly(f64),
+    /// Shown for comparison; depends on the machine.
+    Open,
+}
+
+/// Names are a contract: dashboards and later comparisons read them.
+const BARS: &[(&str, Bar)] = &[
+    ("apiserver_real.creates_per_s", Bar::Open),
+    ("runtime.idle_rss_mb", Bar::AtMost(40.0)),
+    ("runtime.noop_api_calls", Bar::Exactly(0.0)),
+    ("runtime.noop_passes", Bar::Open),
+    ("runtime.reconcile_share", Bar::AtLeast(0.7)),
+    ("runtime.reconciles_per_s", Bar::Open),
+    ("runtime.rss_10k_objects_mb", Bar::AtMost(120.0)),
+];
+
+/// Measured figures by name.
+#[derive(Debug, Default)]
+pub(crate) struct Figures(BTreeMap<&'static str, f64>);
+
+impl Figures {
+    pub(crate) fn put(&mut self, name: &'static str, value: f64) {
+        self.0.insert(name, value);
+    }
+
+    pub(crate) fn get(&self, name: &str) -> f64 {
+        self.0.get(name).copied().unwrap_or(f64::NAN)
+    }
+
+    /// Prints the table, writes the file, and fails if a bar is missed or a figure was not measured.
+    pub(crate) fn publish(&self) -> Result<()> {
+        let mut table = format!("\n{:32} {:>12}  {:>10}\n", "figure", "measured", "bar");
+        let mut missed = Vec::new();
+        for (name, bar) in BARS {
+            let value = self.get(name);
+            let verdict = if bar.holds(value) { "" } else { "  MISSED" };
+            if !bar.holds(value) {
+                missed.push(*name);
+            }
+            table +=
+                &[format!("{name:32} {value:>12.2}  {:>10}", bar.text()), verdict.to_owned(), "\n".to_owned()].concat();
+        }
+        std::io::stdout().lock().write_all(table.as_bytes())?;
+        self.save()?;
+        ensure!(missed.is_empty(), "missed: {}", missed.join(", "));
+        Ok(())
+    }
+
+    /// Writes the figures beside those of other runs' names that are not ours.
+    fn save(&self) -> Result<()> {
+        let flat: Map<String, Value> = self.0.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+        let text = serde_json::to_string_pretty(&flat)? + "\n";
+        std::fs::create_dir_all("target")?;
+        std::fs::write("target/bench.json", text).context("target/bench.json cannot be written")
+    }
+}
+
+impl Bar {
+    fn holds(self, value: f64) -> bool {
+        match self {
+            Self::AtMost(most) => value <= most,
+            Self::AtLeast(least) => value >= least,
+            Self::Exactly(number) => (value - number).abs() < f64::EPSILON,
+            Self::Open => value.is_finite(),
+        }
+    }
+
+    fn text(self) -> String {
+        match self {
+            Self::AtMost(most) => format!("<= {most}"),
+            Self::AtLeast(least) => format!(">= {least}"),
+            Self::Exactly(number) => format!("= {number}"),
+            Self::Open => "-".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_that_was_not_measured_misses_every_bar() {
+        let unmeasured = Figures::default().get("runtime.idle_rss_mb");
+        for bar in [Bar::AtMost(1.0), Bar::AtLeast(0.0), Bar::Exactly(0.0), Bar::Open] {
+            assert!(!bar.holds(unmeasured), "{bar:?}");
+        }
+    }
+
+    #[test]
+    fn bars_hold_at_their_edge() {
+        assert!(Bar::AtMost(40.0).holds(40.0) && !Bar::AtMost(40.0).holds(40.1));
+        assert!(Bar::AtLeast(0.7).holds(0.7) && !Bar::AtLeast(0.7).holds(0.69));
+    }
+}
