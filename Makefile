@@ -1,0 +1,136 @@
+# The commands people know from other operators. `make help` lists them.
+
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+
+CARGO ?= cargo
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+
+# Your own kubectl, else the one that `make tools` builds.
+KUBECTL ?= $(or $(shell command -v kubectl),$(shell hack/tools.sh --path kubectl))
+
+# What the lanes run. helm is built by `make tools` and is not among them yet.
+TEST_TOOLS := etcd kube-apiserver kubectl kube-controller-manager
+
+# Everything is compiled once, programs and tests together, so that no lane finds other features than the one before.
+# $(1): the lanes, in order.
+define lanes
+@started=$$(date +%s); \
+$(CARGO) build --workspace --all-targets; \
+$(TARGET)/debug/testenv lanes --build-seconds $$(( $$(date +%s) - started )) $(1)
+endef
+
+# $(1): what the target needs before it can do anything.
+define later
+@echo "make $@: not available yet; it comes with $(1) (README.md, Status)" >&2; exit 1
+endef
+
+##@ General
+
+.PHONY: all
+all: build ## The same as build.
+
+.PHONY: help
+help: ## Show this list.
+	@awk 'BEGIN { FS = ":.*##"; printf "usage: make <target>\n" } \
+	  /^##@/ { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-zA-Z0-9_-]+:.*##/ { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+##@ Development
+
+.PHONY: generate manifests
+generate: rust ## Write everything generated: CRDs, roles, examples, reference pages.
+	$(CARGO) xtask codegen
+manifests: generate ## The same as generate.
+
+.PHONY: fmt
+fmt: rust ## Format the code.
+	$(CARGO) fmt --all
+
+.PHONY: lint
+lint: rust ## Check formatting, lints, generated files, dependency edges, file sizes and names.
+	$(call lanes,lint)
+
+.PHONY: run
+run: rust ## Run the operator against the current kubeconfig; ARGS="..." adds flags.
+	$(CARGO) run --package hyperfleet-operator -- operator $(ARGS)
+
+##@ Tests
+
+.PHONY: test
+test: rust tools-for-tests ## Everything CI checks: lint and all lanes, with a time and counts for each.
+	$(call lanes,lint unit virtual real trace)
+
+.PHONY: test-unit test-virtual test-integration
+test-unit: rust ## Unit tests, properties and the examples in the documentation.
+	$(call lanes,unit)
+test-virtual: rust ## Whole operators in virtual time.
+	$(call lanes,virtual)
+test-integration: rust tools-for-tests ## Tests against a real control plane.
+	$(call lanes,real)
+
+.PHONY: test-e2e
+test-e2e: ## End to end with real virtual machines (later).
+	$(call later,the agent in the VM)
+
+.PHONY: soak
+soak: rust tools-for-tests ## The big numbers: many seeds, many kills, long runs.
+	$(call lanes,soak)
+
+.PHONY: bench
+bench: rust tools-for-tests ## Measure a release build; prints a table and writes target/bench.json.
+	$(CARGO) build --release --workspace --bins
+	$(TARGET)/release/testenv run $(TARGET)/release/hyperfleet-bench
+
+##@ Build
+
+.PHONY: build
+build: rust ## Build the programs for release.
+	$(CARGO) build --release --package hyperfleet-operator
+
+.PHONY: docker-build
+docker-build: ## Build the container image (later).
+	$(call later,the installation manifests)
+
+.PHONY: tools tools-etcd tools-kubernetes tools-helm
+tools: go ## Build the third-party programs that tests run, into a cache outside the tree.
+	@hack/tools.sh
+tools-etcd: go ## Only etcd.
+	@hack/tools.sh etcd
+tools-kubernetes: go ## Only kube-apiserver, kubectl and kube-controller-manager.
+	@hack/tools.sh kubernetes
+tools-helm: go ## Only helm.
+	@hack/tools.sh helm
+
+##@ Cluster
+
+.PHONY: install uninstall
+install: ## Apply the CRDs to the cluster of the current kubeconfig.
+	$(KUBECTL) apply --server-side -f deploy/crds
+uninstall: ## Remove the CRDs, and with them every object of their kinds.
+	$(KUBECTL) delete --ignore-not-found -f deploy/crds
+
+.PHONY: deploy undeploy
+deploy: ## Install the operator into the cluster of the current kubeconfig (later).
+	$(call later,the installation manifests)
+undeploy: ## Remove it again (later).
+	$(call later,the installation manifests)
+
+.PHONY: demo
+demo: ## Show the whole thing on simulated hypervisors, without a cluster (later).
+	$(call later,the simulated hypervisor)
+
+# What the targets above need. None of these is a file.
+
+.PHONY: rust go tools-for-tests
+rust:
+	@hack/requirements.sh rust
+go:
+	@hack/requirements.sh go
+# Programs given by KUBEBUILDER_ASSETS are used as they are; the controllers are usually not among them.
+tools-for-tests: $(if $(KUBEBUILDER_ASSETS),,go)
+ifeq ($(KUBEBUILDER_ASSETS),)
+	@hack/tools.sh $(TEST_TOOLS)
+else
+	@test -x "$(KUBEBUILDER_ASSETS)/kube-controller-manager" || { hack/requirements.sh go; hack/tools.sh kube-controller-manager; }
+endif
