@@ -36,6 +36,8 @@ words! {
         InUse = "InUse",
         /// Cluster: too many machines look orphaned at once, so none is destroyed.
         OrphanStorm = "OrphanStorm",
+        /// Any: a fault stands between the object and what we would do about it; absent when there is none.
+        Stalled = "Stalled",
     }
 }
 

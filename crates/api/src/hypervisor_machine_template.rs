@@ -86,13 +86,13 @@ pub struct HypervisorMachineTemplateSpec {
 /// Size of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new("quantity(self.memory).compareTo(quantity('64Mi')) >= 0")
-    .message("memory must be at least 64Mi").field_path(".memory"))]
 pub struct Resources {
     /// Processor cores, 1 to 64.
     #[schemars(range(min = 1, max = 64))]
     pub cpu: u16,
-    /// Memory, for example `8Gi`.
+    /// Memory, for example `8Gi`; at least `64Mi`.
+    #[x_kube(validation = Rule::new("quantity(self).compareTo(quantity('64Mi')) >= 0")
+        .message("memory must be at least 64Mi"))]
     pub memory: Quantity,
     /// Size of the boot disk, for example `50Gi`; at least that of the image, since disks only grow.
     pub disk: Quantity,

@@ -35,7 +35,10 @@ const LOCAL: &str = "127.0.0.1:0";
 
 /// What arrived: spans, and the attributes of the resource they came with.
 #[derive(Clone, Default)]
-struct Received(Arc<Mutex<Vec<(BTreeMap<String, String>, Span)>>>);
+struct Received(Arc<Mutex<Vec<Arrival>>>);
+
+/// The attributes of a resource, and a span of it.
+type Arrival = (BTreeMap<String, String>, Span);
 
 impl Received {
     fn take(&self, request: ExportTraceServiceRequest) {
@@ -53,9 +56,9 @@ impl Received {
 }
 
 fn attributes(pairs: &[KeyValue]) -> BTreeMap<String, String> {
-    let text = |pair: &KeyValue| match pair.value.as_ref()?.value.as_ref()? {
-        AnyValue::StringValue(text) => Some(text.clone()),
-        other => Some(format!("{other:?}")),
+    let text = |pair: &KeyValue| {
+        let value = pair.value.as_ref()?.value.as_ref()?;
+        Some(if let AnyValue::StringValue(text) = value { text.clone() } else { format!("{value:?}") })
     };
     pairs.iter().filter_map(|pair| Some((pair.key.clone(), text(pair)?))).collect()
 }
@@ -189,7 +192,7 @@ fn reconcile() {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
 }
 
 /// The trace of [`reconcile`] arrived as it happened, and the log speaks of the same one.

@@ -12,3 +12,15 @@ pub fn spawn(duties: &[Duty], host: &Host) {
         runner_jobs::spawn(host);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use api::{ConditionType, Reason};
+
+    #[test]
+    fn the_driver_and_the_api_use_the_same_words_for_a_stall() {
+        assert_eq!(runtime::STALLED.condition, ConditionType::Stalled.as_str());
+        assert_eq!(runtime::STALLED.refused, Reason::Refused.as_str());
+        assert_eq!(runtime::STALLED.unavailable, Reason::Unavailable.as_str());
+    }
+}

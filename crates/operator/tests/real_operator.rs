@@ -132,7 +132,7 @@ async fn r7_4_the_operator_does_its_work_under_exactly_the_generated_roles() {
     assert!(refused.is_empty(), "a right is missing: {refused:?}");
 }
 
-/// Whatever LOG_LEVEL says, every line is a JSON record, none is below the level, and what cannot be read means INFO.
+/// Whatever `LOG_LEVEL` says, every line is a JSON record, none is below the level, and what cannot be read means INFO.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r10_1_r10_2_r10_3_every_line_is_a_record_at_or_above_the_level_asked_for() {
     let site = Site::new().await;

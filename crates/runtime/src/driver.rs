@@ -28,7 +28,7 @@ use crate::events::{Recorder, Severity};
 use crate::lease::Leadership;
 use crate::{Key, Parts, Writer};
 
-pub use status::STALLED;
+pub use status::{STALLED, StallWords};
 
 /// What makes a controller: how it looks at one object, what it decides, and how it carries that out.
 pub trait Controller: Send + Sync + 'static {

@@ -26,7 +26,7 @@ pub mod lease;
 pub mod rbac;
 
 pub use cache::{Cache, Cacheable, Entry, Selection};
-pub use driver::{Controller, Driver, STALLED};
+pub use driver::{Controller, Driver, STALLED, StallWords};
 pub use events::{Notice, Recorder, Severity};
 pub use key::Key;
 pub use lease::Leadership;

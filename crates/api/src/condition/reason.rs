@@ -170,5 +170,11 @@ words! {
         InUse = "InUse",
         /// Nothing refers to it.
         NotInUse = "NotInUse",
+
+        // Any kind: what the driver says about a fault
+        /// The fault will not pass by itself: something must change first.
+        Refused = "Refused",
+        /// The fault may pass by itself: it is tried again, with growing pauses.
+        Unavailable = "Unavailable",
     }
 }

@@ -10,8 +10,19 @@ use serde_json::{Map, Value, json};
 
 use crate::events::{Notice, Severity};
 
-/// The driver's own condition: True while a fault stands between the object and its plan.
-pub const STALLED: &str = "Stalled";
+/// The words of the driver's own condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StallWords {
+    /// Its type: True while a fault stands between the object and its plan, absent otherwise.
+    pub condition: &'static str,
+    /// The reason when something must change first.
+    pub refused: &'static str,
+    /// The reason when the fault may pass by itself.
+    pub unavailable: &'static str,
+}
+
+/// The words, as every kind's API documents them.
+pub const STALLED: StallWords = StallWords { condition: "Stalled", refused: "Refused", unavailable: "Unavailable" };
 
 /// A status write that is worth making.
 #[derive(Debug)]
@@ -38,11 +49,13 @@ pub(crate) fn change(before: &Value, planned: Option<Value>, owned: &[&str], now
 /// What must be written to say that `fault` stands in the way; everything else stays.
 pub(crate) fn stalled(before: &Value, fault: &Fault, generation: Option<i64>, now: Timestamp) -> Option<Change> {
     let reason = match fault.class() {
-        reconcile::Class::Refused => "Refused",
-        reconcile::Class::Conflict | reconcile::Class::Throttled(_) | reconcile::Class::Unavailable => "Unavailable",
+        reconcile::Class::Refused => STALLED.refused,
+        reconcile::Class::Conflict | reconcile::Class::Throttled(_) | reconcile::Class::Unavailable => {
+            STALLED.unavailable
+        }
     };
     let stalled = Condition {
-        type_: STALLED.to_owned(),
+        type_: STALLED.condition.to_owned(),
         status: "True".to_owned(),
         reason: reason.to_owned(),
         // What the API server takes at most.
@@ -73,10 +86,12 @@ fn settle(
             transitions.push(condition.clone());
         }
     }
-    let stays_stalled = conditions.iter().any(|condition| condition.type_ == STALLED);
-    let recovered_from = find(STALLED).filter(|_| !stays_stalled).map(|old| old.message.clone());
+    let stays_stalled = conditions.iter().any(|condition| condition.type_ == STALLED.condition);
+    let recovered_from = find(STALLED.condition).filter(|_| !stays_stalled).map(|old| old.message.clone());
     let foreign = |old: &&Condition| {
-        old.type_ != STALLED && !owned.contains(&&*old.type_) && conditions.iter().all(|new| new.type_ != old.type_)
+        old.type_ != STALLED.condition
+            && !owned.contains(&&*old.type_)
+            && conditions.iter().all(|new| new.type_ != old.type_)
     };
     let kept: Vec<Condition> = known.iter().filter(foreign).cloned().collect();
     conditions.extend(kept);
@@ -94,7 +109,7 @@ impl Change {
     /// What people are told about it; `severity` judges the controller's own conditions.
     pub(crate) fn notices(&self, severity: impl Fn(&Condition) -> Severity) -> Vec<Notice> {
         let told = self.transitions.iter().map(|condition| Notice {
-            severity: if condition.type_ == STALLED { Severity::Warning } else { severity(condition) },
+            severity: if condition.type_ == STALLED.condition { Severity::Warning } else { severity(condition) },
             reason: condition.reason.clone(),
             action: condition.type_.clone(),
             note: condition.message.clone(),
@@ -103,7 +118,7 @@ impl Change {
         let recovered = self.recovered_from.iter().map(|cause| Notice {
             severity: Severity::Normal,
             reason: "Recovered".to_owned(),
-            action: STALLED.to_owned(),
+            action: STALLED.condition.to_owned(),
             note: format!("goes on after: {cause}"),
             occasion: String::new(),
         });
