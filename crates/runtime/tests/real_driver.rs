@@ -15,11 +15,12 @@ use std::time::Duration;
 
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
-use kube::{Api, ResourceExt};
+use kube::{Api, Resource, ResourceExt};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use room::Room;
+use runtime::{Notice, Recorder, Severity};
 use serde_json::json;
 use testenv::eventually;
 
@@ -182,6 +183,35 @@ async fn p18_each_transition_gives_one_event_that_kubectl_describe_shows() {
         "{}",
         described.stdout
     );
+}
+
+/// Saying the same thing again, even from a new process, is one more count on the same event.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r7_6_the_same_words_again_are_a_count_and_not_a_second_event() {
+    let room = Room::open(testenv::shared().await).await;
+    let lamp = room.add("lamp", "red", 0).await;
+    let parts = room::parts();
+    let client = room.client(&parts).await;
+    let recorder = || Recorder::new(client.clone(), parts.clock, parts.metrics.clone(), "lamps", "test");
+    let notice = Notice {
+        severity: Severity::Warning,
+        reason: "Flickers".to_owned(),
+        action: "Look".to_owned(),
+        note: "the lamp flickers".to_owned(),
+        occasion: String::new(),
+    };
+    let first = recorder();
+    for _ in 0..3 {
+        first.publish(&notice, &lamp.object_ref(&())).await;
+    }
+    let events: Api<Event> = Api::namespaced(room.plane.client(), &room.namespace);
+    let told = events.list(&ListParams::default()).await.unwrap().items;
+    let [event] = told.as_slice() else { panic!("one event: {told:?}") };
+    assert_eq!(event.series.as_ref().unwrap().count, 3);
+    recorder().publish(&notice, &lamp.object_ref(&())).await;
+    assert_eq!(events.list(&ListParams::default()).await.unwrap().items.len(), 1);
+    let described = room.plane.kubectl(&["describe", "lamp", "lamp", "-n", &room.namespace]).await.stdout;
+    assert!(described.contains("the lamp flickers"), "{described}");
 }
 
 /// A fault becomes a condition and an event that name it; when it is mended the object goes on and says so.

@@ -26,7 +26,7 @@ pub const DUTY: Duty = Duty {
         Rule {
             groups: &["hypervisor.hyperfleet.io"],
             resources: &["runnerjobs/status"],
-            verbs: &["patch"],
+            verbs: &["update"],
             scope: Scope::Watched,
         },
     ],

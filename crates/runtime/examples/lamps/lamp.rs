@@ -56,7 +56,12 @@ pub const RULES: &[Rule] = &[
         verbs: &["get", "list", "watch", "patch"],
         scope: Scope::Watched,
     },
-    Rule { groups: &["example.hyperfleet.io"], resources: &["lamps/status"], verbs: &["patch"], scope: Scope::Watched },
+    Rule {
+        groups: &["example.hyperfleet.io"],
+        resources: &["lamps/status"],
+        verbs: &["update"],
+        scope: Scope::Watched,
+    },
     Rule {
         groups: &[""],
         resources: &["configmaps"],

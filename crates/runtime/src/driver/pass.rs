@@ -217,7 +217,7 @@ impl<C: Controller> Desk<C> {
             let (type_, status, reason) = (&condition.type_, &condition.status, &condition.reason);
             tracing::info!(condition = %type_, status, reason, message = condition.message, "transition");
         }
-        let version = self.writer.merge_status(object, change.patch).await?;
+        let version = self.writer.replace_status(object, &change.status).await?;
         self.remember_write(key, object, &version);
         for notice in notices {
             self.recorder.publish(&notice, &object.object_ref(&())).await;

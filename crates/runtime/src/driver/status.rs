@@ -1,4 +1,4 @@
-//! From the status an object has and the one it should have to the smallest patch, and to what people are told.
+//! From the status an object has and the one its planner wants to the one that is written, and to what people are told.
 //!
 //! Planners write conditions without times. Here they get theirs: the old one while the status stays the same, now
 //! when it flips. Conditions of types the controller does not own belong to somebody else and are kept as they are.
@@ -6,7 +6,7 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use reconcile::Fault;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::events::{Notice, Severity};
 
@@ -27,8 +27,8 @@ pub const STALLED: StallWords = StallWords { condition: "Stalled", refused: "Ref
 /// A status write that is worth making.
 #[derive(Debug)]
 pub(crate) struct Change {
-    /// The merge patch for the status.
-    pub(crate) patch: Value,
+    /// The whole status as it should be.
+    pub(crate) status: Value,
     /// Conditions that appeared or changed their status or reason.
     pub(crate) transitions: Vec<Condition>,
     /// What the object was stalled by, if it is not any more.
@@ -101,8 +101,7 @@ fn settle(
         }
         after["conditions"] = json!(conditions);
     }
-    let patch = merge_patch(before, &after)?;
-    Some(Change { patch, transitions, recovered_from })
+    (after != *before).then_some(Change { status: after, transitions, recovered_from })
 }
 
 impl Change {
@@ -130,20 +129,6 @@ fn conditions_of(status: &Value) -> Vec<Condition> {
     let listed = status.get("conditions").and_then(Value::as_array);
     // A condition that is none (written by hand, say) cannot be kept: the schema of our kinds would refuse it anyway.
     listed.into_iter().flatten().filter_map(|condition| serde_json::from_value(condition.clone()).ok()).collect()
-}
-
-/// The JSON merge patch from one value to the other; nothing if they are equal.
-fn merge_patch(from: &Value, to: &Value) -> Option<Value> {
-    if from == to {
-        return None;
-    }
-    let (Value::Object(from), Value::Object(to)) = (from, to) else { return Some(to.clone()) };
-    let gone = from.keys().filter(|key| !to.contains_key(*key)).map(|key| (key.clone(), Value::Null));
-    let changed = to.iter().filter_map(|(key, value)| {
-        let patch = from.get(key).map_or_else(|| Some(value.clone()), |old| merge_patch(old, value));
-        patch.map(|patch| (key.clone(), patch))
-    });
-    Some(Value::Object(gone.chain(changed).collect::<Map<_, _>>()))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::config::KubeConfigOptions;
-use kube::{Api, Config, CustomResourceExt, ResourceExt};
+use kube::{Api, Client, Config, CustomResourceExt, ResourceExt};
 use runtime::client::{Guard, Limits, connect};
 use runtime::{Cache, Driver, Leadership, Parts, Selection, rbac};
 use serde_json::{Value, json};
@@ -44,14 +44,17 @@ impl<'a> Room<'a> {
         Self { plane, namespace, account }
     }
 
-    /// Starts the controller in this process.
-    pub async fn work(&self) -> Shift {
-        let parts =
-            Parts { clock: Clock::system(), tasks: Tasks::new(), health: Health::new(), metrics: Metrics::new("test") };
+    /// A connection under the account's rights.
+    pub async fn client(&self, parts: &Parts) -> Client {
         let kubeconfig = kube::config::Kubeconfig::read_from(self.plane.kubeconfig_for(&self.account)).unwrap();
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-        let guard = Guard::new(Limits::default(), parts.clock, parts.metrics.clone());
-        let client = connect(&config, guard).unwrap();
+        connect(&config, Guard::new(Limits::default(), parts.clock, parts.metrics.clone())).unwrap()
+    }
+
+    /// Starts the controller in this process.
+    pub async fn work(&self) -> Shift {
+        let parts = parts();
+        let client = self.client(&parts).await;
         let here = [self.namespace.clone()];
         let lamps: Cache<Lamp> = Cache::spawn(&Selection::namespaces(&here), &client, &parts);
         let labelled = Selection { labels: Some(LAMP.to_owned()), ..Selection::namespaces(&here) };
@@ -119,6 +122,11 @@ impl Shift {
     pub fn crash(self) {
         drop(self);
     }
+}
+
+/// The parts of a process of its own.
+pub fn parts() -> Parts {
+    Parts { clock: Clock::system(), tasks: Tasks::new(), health: Health::new(), metrics: Metrics::new("test") }
 }
 
 /// The Lamp CRD, except that the server takes words for numbers: older or newer writers do such things.
