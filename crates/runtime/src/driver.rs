@@ -91,7 +91,7 @@ type Synced = Box<dyn Fn() -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>>
 
 /// Passes of one controller that may run at the same time, unless told otherwise: enough to keep an API server on a few
 /// cores busy, since a pass mostly waits for its answers.
-const WORKERS: usize = 16;
+const WORKERS: usize = 32;
 
 /// How often an object is looked at although nothing asks for it, unless told otherwise: a net under a trigger that was
 /// lost, wide enough to cost nothing.

@@ -41,7 +41,7 @@ pub const RUNTIME: &[Setting] = &[
     fixed("kube.qps", "kube-api-qps", "KUBE_API_QPS", "0", Kind::Int(0, 100_000), "Requests a second to the Kubernetes API, on average; 0 is no limit"),
     fixed("kube.burst", "kube-api-burst", "KUBE_API_BURST", "0", Kind::Int(0, 100_000), "Requests at once to the Kubernetes API when kube.qps limits them"),
     fixed("watch.namespaces", "watch-namespaces", "WATCH_NAMESPACES", "", Kind::List, "Namespaces to look after; none given is all"),
-    fixed("controllers.workers", "max-concurrent-reconciles", "MAX_CONCURRENT_RECONCILES", "16", Kind::Int(1, 1_000), "Objects that one controller works on at the same time"),
+    fixed("controllers.workers", "max-concurrent-reconciles", "MAX_CONCURRENT_RECONCILES", "32", Kind::Int(1, 1_000), "Objects that one controller works on at the same time"),
     Setting { reload: true, ..fixed("controllers.resync", "sync-period", "SYNC_PERIOD", "10h", Kind::Duration(1, 604_800), "How often an object is looked at even if nothing changed") },
     fixed("shutdown.grace", "graceful-shutdown-timeout", "GRACEFUL_SHUTDOWN_TIMEOUT", "8s", Kind::Duration(0, 3_600), "How long a stopping process waits for work in flight"),
 ];
