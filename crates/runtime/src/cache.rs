@@ -9,8 +9,9 @@ mod follow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use kube::Resource;
 use kube::core::error_boundary::InvalidObject;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 use crate::Key;
 
@@ -38,7 +39,7 @@ struct Content<K> {
     entries: BTreeMap<Key, Entry<K>>,
     /// How many of the entries are unreadable; counted along, because every change asks.
     unreadable: usize,
-    subscribers: Vec<Subscriber<K>>,
+    listeners: Vec<Listener<K>>,
 }
 
 /// An object as the cache knows it.
@@ -63,25 +64,44 @@ impl<K> Entry<K> {
     const fn is_unreadable(&self) -> bool {
         matches!(self, Self::Unreadable(_))
     }
+
+    /// The version of the object.
+    pub fn version(&self) -> Option<&str>
+    where
+        K: Resource,
+    {
+        match self {
+            Self::Readable(object) => object.meta().resource_version.as_deref(),
+            Self::Unreadable(object) => object.metadata.resource_version.as_deref(),
+        }
+    }
 }
 
-/// Tells which keys of another kind an object concerns.
-type Concerns<K> = Box<dyn Fn(&Key, &Entry<K>) -> Vec<Key> + Send + Sync>;
-
-struct Subscriber<K> {
-    concerns: Concerns<K>,
-    inbox: mpsc::UnboundedSender<Key>,
+/// What became of one object; at least one side is there.
+#[derive(Debug)]
+pub struct Change<'a, K> {
+    /// Whose change it is.
+    pub key: &'a Key,
+    /// The object as it was; nothing if it is new to the listener.
+    pub before: Option<&'a Entry<K>>,
+    /// The object as it is; nothing if it is gone.
+    pub after: Option<&'a Entry<K>>,
 }
 
-impl<K> std::fmt::Debug for Subscriber<K> {
+/// Hears of changes, and says whether it wants to hear of more.
+struct Listener<K>(Box<Hear<K>>);
+
+type Hear<K> = dyn Fn(&Change<'_, K>) -> bool + Send + Sync;
+
+impl<K> std::fmt::Debug for Listener<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Subscriber").field("open", &!self.inbox.is_closed()).finish_non_exhaustive()
+        f.write_str("Listener")
     }
 }
 
 impl<K> Cache<K> {
     fn new(sources: usize) -> Self {
-        let content = RwLock::new(Content { entries: BTreeMap::new(), unreadable: 0, subscribers: Vec::new() });
+        let content = RwLock::new(Content { entries: BTreeMap::new(), unreadable: 0, listeners: Vec::new() });
         Self(Arc::new(Shared { content, missing: watch::Sender::new(sources) }))
     }
 
@@ -119,19 +139,14 @@ impl<K> Cache<K> {
         let _ = self.0.missing.subscribe().wait_for(|missing| *missing == 0).await;
     }
 
-    /// Sends the keys that `concerns` names to `inbox`: now for every object known, later for every change (for the
-    /// object before and after it).
-    pub fn subscribe(
-        &self,
-        concerns: impl Fn(&Key, &Entry<K>) -> Vec<Key> + Send + Sync + 'static,
-        inbox: mpsc::UnboundedSender<Key>,
-    ) {
-        let subscriber = Subscriber { concerns: Box::new(concerns), inbox };
+    /// Calls `listener` now for every object known and later for every change, as long as it answers true. It is called
+    /// under the cache's lock: it may send, and must not wait.
+    pub fn subscribe(&self, listener: impl Fn(&Change<'_, K>) -> bool + Send + Sync + 'static) {
         let mut content = self.write();
-        for (key, entry) in &content.entries {
-            subscriber.tell(key, entry);
+        let known = |(key, entry)| listener(&Change { key, before: None, after: Some(entry) });
+        if content.entries.iter().all(known) {
+            content.listeners.push(Listener(Box::new(listener)));
         }
-        content.subscribers.push(subscriber);
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Content<K>> {
@@ -172,21 +187,8 @@ impl<K> Content<K> {
     }
 
     fn tell(&mut self, key: &Key, before: Option<&Entry<K>>, after: Option<&Entry<K>>) {
-        self.subscribers.retain(|subscriber| !subscriber.inbox.is_closed());
-        for subscriber in &self.subscribers {
-            for entry in before.into_iter().chain(after) {
-                subscriber.tell(key, entry);
-            }
-        }
-    }
-}
-
-impl<K> Subscriber<K> {
-    fn tell(&self, key: &Key, entry: &Entry<K>) {
-        for concerned in (self.concerns)(key, entry) {
-            // A closed inbox is a driver that has ended; `tell` drops its subscription at the next change.
-            let _ = self.inbox.send(concerned);
-        }
+        let change = Change { key, before, after };
+        self.listeners.retain(|listener| (listener.0)(&change));
     }
 }
 

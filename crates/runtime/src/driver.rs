@@ -23,7 +23,7 @@ use reconcile::{Fault, Plan, Violation};
 use serde::Serialize;
 use tokio::sync::{mpsc, watch};
 
-use crate::cache::{Cache, Cacheable, Entry};
+use crate::cache::{Cache, Cacheable, Change, Entry};
 use crate::events::{Recorder, Severity};
 use crate::lease::Leadership;
 use crate::{Key, Parts, Writer};
@@ -85,7 +85,26 @@ pub struct Driver<C: Controller> {
     caches: Vec<Synced>,
 }
 
-type Wiring = Box<dyn Fn(&mpsc::UnboundedSender<Key>) + Send + Sync>;
+type Wiring = Box<dyn Fn(&Inbox) + Send + Sync>;
+
+type Inbox = mpsc::UnboundedSender<Trigger>;
+
+/// Why an object is looked at.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Trigger {
+    /// It changed, to this version.
+    Changed { key: Key, version: String },
+    /// Something that concerns it changed.
+    Concerned { key: Key },
+}
+
+impl Trigger {
+    const fn key(&self) -> &Key {
+        match self {
+            Self::Changed { key, .. } | Self::Concerned { key } => key,
+        }
+    }
+}
 
 type Synced = Box<dyn Fn() -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
@@ -124,7 +143,10 @@ impl<C: Controller> Driver<C> {
             wirings: Vec::new(),
             caches: Vec::new(),
         };
-        driver.follow(objects, |key, _| vec![key.clone()])
+        driver.follow(objects, |change, inbox| {
+            let version = change.after.or(change.before).and_then(Entry::version).unwrap_or_default().to_owned();
+            inbox.send(Trigger::Changed { key: change.key.clone(), version }).is_ok()
+        })
     }
 
     /// How many passes may run at the same time.
@@ -148,19 +170,26 @@ impl<C: Controller> Driver<C> {
         other: &Cache<K>,
         concerns: impl Fn(&K) -> Vec<Key> + Clone + Send + Sync + 'static,
     ) -> Self {
-        self.follow(other, move |_, entry| match entry {
-            Entry::Readable(object) => concerns(object),
-            Entry::Unreadable(_) => Vec::new(),
+        self.follow(other, move |change, inbox| {
+            let sides = change.before.into_iter().chain(change.after);
+            let readable = sides.filter_map(|entry| match entry {
+                Entry::Readable(object) => Some(object),
+                Entry::Unreadable(_) => None,
+            });
+            readable.flat_map(|object| concerns(object)).all(|key| inbox.send(Trigger::Concerned { key }).is_ok())
         })
     }
 
     fn follow<K: Cacheable>(
         mut self,
         cache: &Cache<K>,
-        concerns: impl Fn(&Key, &Entry<K>) -> Vec<Key> + Clone + Send + Sync + 'static,
+        listen: impl Fn(&Change<'_, K>, &Inbox) -> bool + Clone + Send + Sync + 'static,
     ) -> Self {
         let (source, gate) = (cache.clone(), cache.clone());
-        self.wirings.push(Box::new(move |inbox| source.subscribe(concerns.clone(), inbox.clone())));
+        self.wirings.push(Box::new(move |inbox| {
+            let (listen, inbox) = (listen.clone(), inbox.clone());
+            source.subscribe(move |change| listen(change, &inbox));
+        }));
         self.caches.push(Box::new(move || {
             let cache = gate.clone();
             Box::pin(async move { cache.synced().await })

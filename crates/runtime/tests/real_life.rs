@@ -52,6 +52,37 @@ async fn r7_2_a_missing_crd_and_a_restarted_server_are_waited_for_by_name() {
     assert!(worker.program.wait(SOON).await.success(), "{}", worker.program.output());
 }
 
+/// The complaint that a failure writes into the object comes back as a change of it; that must not count as a reason to
+/// try again at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p8_retries_keep_their_distance_although_each_failure_is_written_down() {
+    let room = Room::open(testenv::shared().await).await;
+    let worker = Worker::start(&room, "worker", &[], &[]);
+    room.add("lamp", "red", 1).await;
+    room.reads("lamp", "Lit", "True", "AllBulbsShine").await;
+    room.patch("lamp", json!({ "spec": { "fault": "unavailable" } })).await;
+    let is_error = |line: &testenv::Line| line.text.contains(r#""level":"ERROR""#);
+    worker
+        .program
+        .wait_until("three attempts", SOON, |lines| lines.iter().filter(|line| is_error(line)).count() >= 3)
+        .await;
+    let times: Vec<jiff::Timestamp> = worker
+        .program
+        .lines()
+        .iter()
+        .filter(|line| is_error(line))
+        .map(|line| {
+            serde_json::from_str::<serde_json::Value>(&line.text).unwrap()["timestamp"]
+                .as_str()
+                .unwrap()
+                .parse()
+                .unwrap()
+        })
+        .collect();
+    let gap = |first: usize| times[first + 1].duration_since(times[first]).as_secs_f64();
+    assert!(gap(0) >= 1.0 && gap(1) >= 2.0, "the schedule is 1 s, 2 s, …: {times:?}");
+}
+
 /// The settings file is followed: a good change takes effect, a bad one is told and changes nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r9_1_the_settings_file_is_followed_and_a_bad_one_keeps_the_previous_values() {

@@ -140,7 +140,7 @@ fn r10_1_a_json_record_carries_the_fields_of_its_spans_at_the_top_level() {
     });
     let text = capture.text();
     let head =
-        r#","level":"INFO","target":"runtime::telemetry::tests","message":"status written\nin one line","trace_id":""#;
+        r#","level":"INFO","target":"chassis::telemetry::tests","message":"status written\nin one line","trace_id":""#;
     assert!(text.starts_with(r#"{"timestamp":"2027-01-15T08:00:0"#) && text.contains(head), "{text}");
     assert_eq!(text.lines().count(), 1);
     let record = &capture.records()[0];

@@ -3,6 +3,7 @@
 use super::*;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ObjectMeta;
+use tokio::sync::mpsc;
 
 fn map(name: &str, version: &str) -> Entry<ConfigMap> {
     let metadata =
@@ -24,7 +25,7 @@ fn a_subscriber_hears_of_what_is_there_and_of_every_change() {
     let cache = Cache::new(1);
     cache.write().put(&key("a"), &map("a", "1"));
     let (inbox, mut heard) = mpsc::unbounded_channel();
-    cache.subscribe(|key, _| vec![key.clone()], inbox);
+    cache.subscribe(move |change| inbox.send(change.key.clone()).is_ok());
     cache.write().put(&key("b"), &map("b", "2"));
     cache.write().take(&key("a"));
     let names: Vec<String> = std::iter::from_fn(|| heard.try_recv().ok()).map(|key| key.name).collect();
@@ -35,10 +36,10 @@ fn a_subscriber_hears_of_what_is_there_and_of_every_change() {
 fn a_subscriber_that_has_gone_is_forgotten() {
     let cache = Cache::new(1);
     let (inbox, heard) = mpsc::unbounded_channel();
-    cache.subscribe(|key, _| vec![key.clone()], inbox);
+    cache.subscribe(move |change| inbox.send(change.key.clone()).is_ok());
     drop(heard);
     cache.write().put(&key("a"), &map("a", "1"));
-    assert!(cache.read().subscribers.is_empty());
+    assert!(cache.read().listeners.is_empty());
 }
 
 #[test]

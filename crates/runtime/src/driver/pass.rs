@@ -20,7 +20,7 @@ use tracing::{Instrument, Span, field};
 use super::queue::Queue;
 use super::state::State;
 use super::status::{self, Change};
-use super::{Controller, Driver, Ended};
+use super::{Controller, Driver, Ended, Trigger};
 use crate::cache::Entry;
 use crate::events::{Notice, Severity};
 use crate::lease::Leadership;
@@ -84,7 +84,9 @@ impl<C: Controller> Driver<C> {
                 () = &mut lost => break Ended::Deposed,
                 Some(finished) = running.join_next() => {
                     if let Ok((key, again)) = finished {
-                        queue.done(&key);
+                        for trigger in queue.done(&key) {
+                            self.heed(trigger, &mut queue);
+                        }
                         match again {
                             Again::After(pause) => queue.push(key, Instant::now() + pause),
                             Again::Resync => queue.push(key, Instant::now() + *self.resync.borrow()),
@@ -92,7 +94,7 @@ impl<C: Controller> Driver<C> {
                         }
                     }
                 }
-                Some(key) = inbox.recv() => queue.push(key, Instant::now()),
+                Some(trigger) = inbox.recv() => self.heed(trigger, &mut queue),
                 () = sleep_until(due) => {}
                 () = tokio::time::sleep(STANDSTILL / 4) => {}
             }
@@ -102,6 +104,17 @@ impl<C: Controller> Driver<C> {
             Ended::Deposed => running.shutdown().await,
         }
         ended
+    }
+}
+
+impl<C: Controller> Driver<C> {
+    /// Queues what a trigger asks for, unless it is only our own complaint coming back: that would defeat the backoff.
+    fn heed(&self, trigger: Trigger, queue: &mut Queue) {
+        match queue.hold(trigger) {
+            None => {}
+            Some(Trigger::Changed { key, version }) if self.desk.state.is_complaint(&key, &version) => {}
+            Some(Trigger::Changed { key, .. } | Trigger::Concerned { key }) => queue.push(key, Instant::now()),
+        }
     }
 }
 
@@ -211,7 +224,8 @@ impl<C: Controller> Desk<C> {
         Ok(())
     }
 
-    async fn write_status(&self, key: &Key, object: &C::Object, change: Change) -> Result<(), Fault> {
+    /// Writes the status and tells people; returns the object's new version.
+    async fn write_status(&self, key: &Key, object: &C::Object, change: Change) -> Result<String, Fault> {
         let notices = change.notices(|condition| self.controller.severity(condition));
         for condition in &change.transitions {
             let (type_, status, reason) = (&condition.type_, &condition.status, &condition.reason);
@@ -222,7 +236,7 @@ impl<C: Controller> Desk<C> {
         for notice in notices {
             self.recorder.publish(&notice, &object.object_ref(&())).await;
         }
-        Ok(())
+        Ok(version)
     }
 
     /// The version we saw is history, unless the server found nothing to change.
@@ -278,10 +292,10 @@ impl<C: Controller> Desk<C> {
         telemetry::report(fault);
         let generation = object.meta().generation;
         let change = status::stalled(&json(&object.status()), fault, generation, self.parts.clock.now());
-        if let Some(change) = change
-            && let Err(error) = self.write_status(key, object, change).await
-        {
-            tracing::debug!(%error, "condition not written");
+        let Some(change) = change else { return };
+        match self.write_status(key, object, change).await {
+            Ok(version) => self.state.complained(key, &version),
+            Err(error) => tracing::debug!(%error, "condition not written"),
         }
     }
 

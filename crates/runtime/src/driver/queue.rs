@@ -1,12 +1,13 @@
 //! Which object is looked at next.
 //!
-//! A key waits at most once and runs at most once at a time. Asking again while it waits keeps the earlier moment;
-//! asking while it runs makes it run again afterwards.
+//! A key waits at most once and runs at most once at a time. Asking again while it waits keeps the earlier moment. What
+//! asks for it while it runs is held until it has stopped: only then is it known what the pass itself has written.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use tokio::time::Instant;
 
+use super::Trigger;
 use crate::Key;
 
 #[derive(Debug, Default)]
@@ -15,18 +16,13 @@ pub(super) struct Queue {
     due: BTreeSet<(Instant, u64, Key)>,
     waiting: HashMap<Key, (Instant, u64)>,
     running: HashSet<Key>,
-    again: HashMap<Key, Instant>,
+    held: HashMap<Key, BTreeSet<Trigger>>,
     arrivals: u64,
 }
 
 impl Queue {
-    /// Asks for a look at `key` at the given moment.
+    /// Asks for a look at `key`, which is not running, at the given moment.
     pub(super) fn push(&mut self, key: Key, at: Instant) {
-        if self.running.contains(&key) {
-            let again = self.again.entry(key).or_insert(at);
-            *again = at.min(*again);
-            return;
-        }
         match self.waiting.get(&key) {
             Some((earlier, _)) if *earlier <= at => return,
             Some((later, arrival)) => {
@@ -50,12 +46,19 @@ impl Queue {
         Some(key)
     }
 
-    /// `key` has stopped running.
-    pub(super) fn done(&mut self, key: &Key) {
-        self.running.remove(key);
-        if let Some(at) = self.again.remove(key) {
-            self.push(key.clone(), at);
+    /// Holds `trigger` if its object is running; gives it back otherwise.
+    pub(super) fn hold(&mut self, trigger: Trigger) -> Option<Trigger> {
+        if !self.running.contains(trigger.key()) {
+            return Some(trigger);
         }
+        self.held.entry(trigger.key().clone()).or_default().insert(trigger);
+        None
+    }
+
+    /// `key` has stopped running; what was held meanwhile.
+    pub(super) fn done(&mut self, key: &Key) -> BTreeSet<Trigger> {
+        self.running.remove(key);
+        self.held.remove(key).unwrap_or_default()
     }
 
     /// The moment of the next key.
@@ -86,16 +89,20 @@ mod tests {
         assert_eq!(queue.next(), None);
     }
 
+    fn concerned(name: &str) -> Trigger {
+        Trigger::Concerned { key: key(name) }
+    }
+
     #[tokio::test(start_paused = true)]
-    async fn a_key_asked_for_while_it_runs_runs_again_afterwards_and_only_then() {
+    async fn what_asks_for_a_key_while_it_runs_is_held_until_it_has_stopped() {
         let now = Instant::now();
         let mut queue = Queue::default();
         queue.push(key("a"), now);
         assert_eq!(queue.pop(now), Some(key("a")));
-        queue.push(key("a"), now);
-        assert_eq!(queue.pop(now), None);
-        queue.done(&key("a"));
-        assert_eq!(queue.pop(now), Some(key("a")));
+        assert_eq!(queue.hold(concerned("a")), None);
+        assert_eq!(queue.hold(concerned("b")), Some(concerned("b")));
+        assert_eq!(queue.done(&key("a")).into_iter().collect::<Vec<_>>(), [concerned("a")]);
+        assert_eq!(queue.hold(concerned("a")), Some(concerned("a")));
     }
 
     proptest! {
@@ -108,8 +115,10 @@ mod tests {
                 let name = key(&which.to_string());
                 match action {
                     0 => {
-                        queue.push(name.clone(), start);
-                        asked.insert(name);
+                        asked.insert(name.clone());
+                        if queue.hold(Trigger::Concerned { key: name.clone() }).is_some() {
+                            queue.push(name, start);
+                        }
                     }
                     1 => {
                         if let Some(next) = queue.pop(start) {
@@ -119,13 +128,13 @@ mod tests {
                     }
                     _ => {
                         if running.remove(&name) {
-                            queue.done(&name);
+                            queue.done(&name).into_iter().for_each(|held| queue.push(held.key().clone(), start));
                         }
                     }
                 }
             }
             for name in running {
-                queue.done(&name);
+                queue.done(&name).into_iter().for_each(|held| queue.push(held.key().clone(), start));
             }
             let left: HashSet<Key> = std::iter::from_fn(|| queue.pop(start)).collect();
             prop_assert_eq!(left, asked);

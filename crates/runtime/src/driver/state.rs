@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::Key;
 
-/// Failures in a row, and versions our own writes have made stale.
+/// Failures in a row, versions our own writes have made stale, and versions that are only our own complaints.
 #[derive(Debug, Default)]
 pub(super) struct State(Mutex<HashMap<Key, Memory>>);
 
@@ -14,6 +14,7 @@ struct Memory {
     failures: u32,
     conflicts: u32,
     superseded: Option<String>,
+    complaint: Option<String>,
 }
 
 impl State {
@@ -48,6 +49,16 @@ impl State {
     /// Whether the cache still shows what our last write replaced.
     pub(super) fn is_superseded(&self, key: &Key, version: &str) -> bool {
         self.lock().get(key).is_some_and(|memory| memory.superseded.as_deref() == Some(version))
+    }
+
+    /// We have just written a complaint into the object, which made it `version`.
+    pub(super) fn complained(&self, key: &Key, version: &str) {
+        self.lock().entry(key.clone()).or_default().complaint = Some(version.to_owned());
+    }
+
+    /// Whether `version` is nothing but our own complaint coming back: no reason to try again.
+    pub(super) fn is_complaint(&self, key: &Key, version: &str) -> bool {
+        self.lock().get(key).is_some_and(|memory| memory.complaint.as_deref() == Some(version))
     }
 
     /// The object is gone.
