@@ -9,6 +9,7 @@ mod pass;
 mod queue;
 mod state;
 pub(crate) mod status;
+mod term;
 
 use std::fmt;
 use std::future::Future;
@@ -222,17 +223,11 @@ impl<C: Controller> Driver<C> {
                 () = self.desk.leadership.acquired() => {}
             }
             tracing::info!(controller = C::NAME, "started");
-            if self.term(&mut stopping).await == Ended::Stopping {
+            if self.term(&mut stopping).await == term::Ended::Stopping {
                 tracing::info!(controller = C::NAME, "stopped");
                 return;
             }
             tracing::warn!(controller = C::NAME, "paused: this process does not lead any more");
         }
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ended {
-    Stopping,
-    Deposed,
 }

@@ -93,6 +93,28 @@ async fn r7_1_a_frozen_leader_s_late_write_fails_by_its_own_precondition() {
     drop(new);
 }
 
+/// A process that leads for the second time takes up every object again, also one whose last version is its own complaint.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r7_1_a_leader_that_comes_back_looks_at_every_object_again() {
+    let room = Room::open(testenv::shared().await).await;
+    let old = Worker::candidate(&room, "old", &[]);
+    assert_eq!(successor(&room, "").await, "old");
+    room.add("lamp", "red", 1).await;
+    room.reads("lamp", "Lit", "True", "AllBulbsShine").await;
+    room.patch("lamp", json!({ "spec": { "fault": "refused" } })).await;
+    room.reads("lamp", "Stalled", "True", "Refused").await;
+
+    let new = Worker::candidate(&room, "new", &[]);
+    new.readiness(200, "controller/lamps").await;
+    old.program.signal(Signal::Stop);
+    assert_eq!(successor(&room, "old").await, "new");
+    old.program.signal(Signal::Continue);
+    old.program.wait_for_line("no longer leading", SOON).await;
+    let mark = old.program.mark();
+    new.program.kill();
+    old.program.wait_for_line_after(mark, "no such socket", SOON).await;
+}
+
 /// SIGTERM: work under way is finished, the lease is given back, the other leads at its next look, and nothing is left.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r7_1_a_clean_shutdown_hands_over_at_once_and_leaves_nothing_running() {

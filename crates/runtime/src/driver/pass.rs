@@ -1,7 +1,6 @@
-//! One term of leadership, and one pass over one object within it.
+//! One pass over one object: observe, plan, audit, execute, status.
 
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,16 +10,12 @@ use kube::core::object::HasStatus;
 use kube::{Resource, ResourceExt};
 use reconcile::{Backoff, Class, Fault, Finalizer, Next, Plan};
 use serde_json::Value;
-use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 use tokio::time::Instant;
-use tokio_util::sync::WaitForCancellationFutureOwned;
 use tracing::{Instrument, Span, field};
 
-use super::queue::Queue;
+use super::Controller;
 use super::state::State;
 use super::status::{self, Change};
-use super::{Controller, Driver, Ended, Trigger};
 use crate::cache::Entry;
 use crate::events::{Notice, Severity};
 use crate::lease::Leadership;
@@ -35,12 +30,12 @@ const CONFLICT: Backoff =
 /// How long a pass waits for the watch to show our own last write before it looks again anyway.
 const CATCH_UP: Duration = Duration::from_secs(5);
 
-/// A loop that has not come round for this long hangs, and the process should be started anew.
-const STANDSTILL: Duration = Duration::from_mins(1);
+/// When an object is looked at again whose pass fell apart outside the controller's own code.
+const PANICKED: Duration = Duration::from_mins(1);
 
 /// When to look at an object again without being asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Again {
+pub(super) enum Again {
     After(Duration),
     /// Nothing is planned: when the net under lost triggers says so.
     Resync,
@@ -59,73 +54,13 @@ pub(super) struct Desk<C: Controller> {
     pub(super) state: State,
 }
 
-impl<C: Controller> Driver<C> {
-    /// Reconciles while we lead. Passes under way are finished when the process stops, and dropped, as in a crash,
-    /// when the lease is lost.
-    pub(super) async fn term(&self, stopping: &mut Pin<Box<WaitForCancellationFutureOwned>>) -> Ended {
-        let (outbox, mut inbox) = mpsc::unbounded_channel();
-        for wiring in &self.wirings {
-            wiring(&outbox);
-        }
-        let mut queue = Queue::default();
-        let mut running = JoinSet::new();
-        let mut lost = Box::pin(self.desk.leadership.lost());
-        let pulse = self.desk.parts.health.pulse(format!("controller/{}", C::NAME), STANDSTILL);
-        let ended = loop {
-            pulse.beat();
-            while running.len() < self.workers {
-                let Some(key) = queue.pop(Instant::now()) else { break };
-                running.spawn(Arc::clone(&self.desk).pass(key));
-            }
-            let due = if running.len() < self.workers { queue.next() } else { None };
-            tokio::select! {
-                biased;
-                () = &mut *stopping => break Ended::Stopping,
-                () = &mut lost => break Ended::Deposed,
-                Some(finished) = running.join_next() => {
-                    if let Ok((key, again)) = finished {
-                        for trigger in queue.done(&key) {
-                            self.heed(trigger, &mut queue);
-                        }
-                        match again {
-                            Again::After(pause) => queue.push(key, Instant::now() + pause),
-                            Again::Resync => queue.push(key, Instant::now() + *self.resync.borrow()),
-                            Again::Never => {}
-                        }
-                    }
-                }
-                Some(trigger) = inbox.recv() => self.heed(trigger, &mut queue),
-                () = sleep_until(due) => {}
-                () = tokio::time::sleep(STANDSTILL / 4) => {}
-            }
-        };
-        match ended {
-            Ended::Stopping => while running.join_next().await.is_some() {},
-            Ended::Deposed => running.shutdown().await,
-        }
-        ended
-    }
-}
-
-impl<C: Controller> Driver<C> {
-    /// Queues what a trigger asks for, unless it is only our own complaint coming back: that would defeat the backoff.
-    fn heed(&self, trigger: Trigger, queue: &mut Queue) {
-        match queue.hold(trigger) {
-            None => {}
-            Some(Trigger::Changed { key, version }) if self.desk.state.is_complaint(&key, &version) => {}
-            Some(Trigger::Changed { key, .. } | Trigger::Concerned { key }) => queue.push(key, Instant::now()),
-        }
-    }
-}
-
-async fn sleep_until(due: Option<Instant>) {
-    match due {
-        Some(due) => tokio::time::sleep_until(due).await,
-        None => std::future::pending().await,
-    }
-}
-
 impl<C: Controller> Desk<C> {
+    /// A pass that always comes back: an object whose pass vanished would count as running for ever.
+    pub(super) async fn safe_pass(self: Arc<Self>, key: Key) -> (Key, Again) {
+        let pass = AssertUnwindSafe(self.pass(key.clone())).catch_unwind().await;
+        pass.unwrap_or((key, Again::After(PANICKED)))
+    }
+
     /// Looks at one object once; tells when to look again without being asked.
     async fn pass(self: Arc<Self>, key: Key) -> (Key, Again) {
         let object = match self.objects.entry(&key) {
@@ -227,12 +162,12 @@ impl<C: Controller> Desk<C> {
     /// Writes the status and tells people; returns the object's new version.
     async fn write_status(&self, key: &Key, object: &C::Object, change: Change) -> Result<String, Fault> {
         let notices = change.notices(|condition| self.controller.severity(condition));
+        let version = self.writer.replace_status(object, &change.status).await?;
+        self.remember_write(key, object, &version);
         for condition in &change.transitions {
             let (type_, status, reason) = (&condition.type_, &condition.status, &condition.reason);
             tracing::info!(condition = %type_, status, reason, message = condition.message, "transition");
         }
-        let version = self.writer.replace_status(object, &change.status).await?;
-        self.remember_write(key, object, &version);
         for notice in notices {
             self.recorder.publish(&notice, &object.object_ref(&())).await;
         }

@@ -66,6 +66,11 @@ impl State {
         self.lock().remove(key);
     }
 
+    /// Forgets everything.
+    pub(super) fn clear(&self) {
+        self.lock().clear();
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, Memory>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
