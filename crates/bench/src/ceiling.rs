@@ -7,7 +7,7 @@ use crate::figures::Figures;
 use crate::world::World;
 
 /// Objects created for the yardstick, and reconciled afterwards.
-pub(crate) const OBJECTS: usize = 3_000;
+pub(crate) const OBJECTS: usize = 1_000;
 
 /// Objects written before the clock starts, so that connections and caches are warm.
 pub(crate) const WARM_UP: usize = 200;

@@ -36,6 +36,11 @@ impl Figures {
         self.0.insert(name, value);
     }
 
+    /// Adds those of a part of the run.
+    pub(crate) fn take(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
     pub(crate) fn get(&self, name: &str) -> f64 {
         self.0.get(name).copied().unwrap_or(f64::NAN)
     }

@@ -12,7 +12,7 @@ mod world;
 
 use anyhow::Result;
 use figures::Figures;
-use passes::Caches;
+use passes::{Caches, SHARE};
 use world::World;
 
 #[tokio::main]
@@ -20,9 +20,25 @@ async fn main() -> Result<()> {
     let mut figures = Figures::default();
     let world = World::new().await?;
     memory::idle(&world, &mut figures).await?;
-    let caches = Caches::follow(&world).await?;
-    ceiling::measure(&world, &mut figures).await?;
-    passes::measure(&world, caches, &mut figures).await?;
+    figures.take(median_round().await?);
     memory::ten_thousand_objects(&world, &mut figures).await?;
     figures.publish()
+}
+
+/// Rounds in which the driver is measured against the ceiling.
+const ROUNDS: usize = 5;
+
+/// Measures the ceiling and, right after it, the driver, again and again; gives the round in the middle. A neighbour that
+/// takes the machine for a second spoils one round, not the result.
+async fn median_round() -> Result<Figures> {
+    let mut rounds = Vec::new();
+    for _ in 0..ROUNDS {
+        let (mut round, world) = (Figures::default(), World::new().await?);
+        let caches = Caches::follow(&world).await?;
+        ceiling::measure(&world, &mut round).await?;
+        passes::measure(&world, caches, &mut round).await?;
+        rounds.push(round);
+    }
+    rounds.sort_by(|a, b| a.get(SHARE).total_cmp(&b.get(SHARE)));
+    Ok(rounds.swap_remove(ROUNDS / 2))
 }

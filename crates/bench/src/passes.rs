@@ -24,6 +24,9 @@ use crate::ceiling::{OBJECTS, WARM_UP, per_second};
 use crate::figures::Figures;
 use crate::world::World;
 
+/// The figure that rounds are compared by.
+pub(crate) const SHARE: &str = "runtime.reconcile_share";
+
 /// Marks every job as queued: one status write each, then nothing.
 struct Mark {
     passes: Arc<AtomicUsize>,
@@ -108,7 +111,7 @@ pub(crate) async fn measure(world: &World, caches: Caches, figures: &mut Figures
         .await;
     let rate = per_second(total, &watch);
     figures.put("runtime.reconciles_per_s", rate);
-    figures.put("runtime.reconcile_share", rate / figures.get("apiserver_real.creates_per_s"));
+    figures.put(SHARE, rate / figures.get("apiserver_real.creates_per_s"));
 
     settle(&passes).await;
     let (calls, before) = (calls(&metrics), passes.load(Ordering::Relaxed));
