@@ -54,7 +54,7 @@ pub(super) const LAYERS: &[Layer] = &[
     library("runtime", &["reconcile", "chassis"], Reach::Kubernetes),
     library("executor", &["protocol", "api", "chassis", "runtime"], Reach::Kubernetes),
     library("apiserver", &["api"], Reach::Types),
-    library("sim", &["api", "apiserver", "providers", "chassis"], Reach::Types),
+    Layer { name: "sim", uses: &["api", "apiserver", "chassis"], reach: Reach::Types, program: true },
     program(
         "operator",
         &["api", "reconcile", "fleet", "baseline", "hourglass", "providers", "protocol", "chassis", "runtime"],

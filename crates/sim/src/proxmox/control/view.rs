@@ -1,0 +1,49 @@
+//! What an onlooker sees.
+
+use std::sync::PoisonError;
+
+use serde_json::{Value, json};
+
+use crate::proxmox::model::{Run, Task};
+use crate::proxmox::world::World;
+
+/// Everything there is, for tests and curious people.
+pub(super) fn state(world: &World) -> Value {
+    let state = world.state();
+    let vms: Vec<Value> = state
+        .vms
+        .iter()
+        .map(|(vmid, vm)| {
+            json!({
+                "vmid": vmid, "node": vm.node, "name": vm.config.get("name"), "status": vm.status(),
+                "template": vm.is_template(), "lock": vm.config.lock(), "pool": state.pool_of(*vmid),
+                "qmp": match vm.run { Run::Running { qmp, .. } => Some(qmp), Run::Stopped => None },
+            })
+        })
+        .collect();
+    let volumes: Vec<Value> = state
+        .storages
+        .values()
+        .flat_map(|storage| {
+            storage.everything().map(|(node, name, volume)| {
+                json!({
+                    "volid": format!("{}:{name}", storage.id), "node": node, "vmid": volume.vmid,
+                    "size": volume.size, "content": volume.content.as_str(),
+                })
+            })
+        })
+        .collect();
+    let running: Vec<Value> = state.tasks.values().filter(|task| task.end.is_none()).map(Task::status).collect();
+    let nodes: Vec<Value> =
+        state.nodes.iter().map(|(name, node)| json!({ "node": name, "online": node.online })).collect();
+    json!({
+        "release": world.release.version(), "profile": world.profile.name, "quorate": state.quorate,
+        "nodes": nodes, "vms": vms, "volumes": volumes, "runningTasks": running,
+    })
+}
+
+/// The calls that were made.
+pub(super) fn calls(world: &World) -> Value {
+    let calls = world.calls.lock().unwrap_or_else(PoisonError::into_inner);
+    json!({ "total": calls.total, "calls": calls.recent })
+}
