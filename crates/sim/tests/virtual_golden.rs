@@ -82,7 +82,7 @@ fn as_8_4(number: usize, row: &Row) -> Row {
         // The right to run commands in a guest is the one to look at it, so the call gets further.
         138 => {
             row.status = 500;
-            row.reason = "No QEMU guest agent configured".to_owned();
+            "No QEMU guest agent configured".clone_into(&mut row.reason);
             row.body = json!({ "data": null, "message": "No QEMU guest agent configured\n" });
         }
         // Disks that stay behind are not worth a warning.

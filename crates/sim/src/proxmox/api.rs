@@ -45,27 +45,27 @@ pub(crate) struct Call {
 /// Makes the call that `verb` on the path `template` means.
 pub(crate) async fn dispatch(verb: &str, template: &str, call: Call) -> Outcome<Reply> {
     if let Some(rest) = template.strip_prefix("/nodes/{node}/qemu/{vmid}/agent") {
-        return agent::call(&call, rest).await.map(|given| data(&given));
+        return agent::call(&call, rest).await.map(|given| Reply::ok(&given, None));
     }
     match (verb, template) {
         ("GET", "/nodes/{node}/tasks") => Ok(tasks::list(&call)),
         ("GET", "/nodes/{node}/tasks/{upid}/log") => tasks::log(&call),
         (verb, "/access/ticket" | "/access/permissions" | "/access/domains") => {
-            access::call(verb, template, &call).map(|given| data(&given))
+            access::call(verb, template, &call).map(|given| Reply::ok(&given, None))
         }
         (verb, template) if template.starts_with("/nodes/{node}/qemu") => {
-            machine(verb, template, call).await.map(|given| data(&given))
+            machine(verb, template, call).await.map(|given| Reply::ok(&given, None))
         }
         (verb, template) if template.contains("storage") => {
-            storage::call(verb, template, call).await.map(|given| data(&given))
+            storage::call(verb, template, call).await.map(|given| Reply::ok(&given, None))
         }
         (verb, template) if template.starts_with("/pools") => {
-            pools::call(verb, template, &call).await.map(|given| data(&given))
+            pools::call(verb, template, &call).await.map(|given| Reply::ok(&given, None))
         }
         (verb, template) if template.starts_with("/nodes") => {
-            nodes::call(verb, template, &call).map(|given| data(&given))
+            nodes::call(verb, template, &call).map(|given| Reply::ok(&given, None))
         }
-        (_, template) => cluster::call(template, &call).map(|given| data(&given)),
+        (_, template) => cluster::call(template, &call).map(|given| Reply::ok(&given, None)),
     }
 }
 
@@ -93,10 +93,6 @@ async fn machine(verb: &str, template: &str, call: Call) -> Outcome {
         // What is left are indexes of what is below them.
         (_, rest) => Ok(vm::index(rest)),
     }
-}
-
-fn data(data: &Value) -> Reply {
-    Reply::ok(data, None)
 }
 
 impl Call {

@@ -1,3 +1,5 @@
+//! What the validator refuses, and in which words.
+
 use std::collections::BTreeMap;
 
 use rstest::rstest;
