@@ -9,3 +9,4 @@
 //! the time or throw dice; the crate graph sees to that. The shell that observes and executes is the crate `operator`.
 
 pub mod job;
+pub mod place;
