@@ -47,8 +47,12 @@ impl Request {
         let mut fields = match (boundary, content) {
             (Some(boundary), _) if path.ends_with("/upload") => {
                 let parsed = multipart::parse(body, &boundary).map_err(|text| Reply::bare(500, text))?;
-                upload = parsed.1;
-                parsed.0
+                let (mut fields, file) = parsed;
+                if let Some(file) = &file {
+                    fields.insert("filename".to_owned(), Given::One(file.name.clone()));
+                }
+                upload = file;
+                fields
             }
             _ if body.len() > limit => return Err(Reply::bare(501, "for data too large")),
             (_, content) => fields_of(content, body)?,

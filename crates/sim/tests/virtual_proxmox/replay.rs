@@ -15,6 +15,11 @@ use tower::{Service as _, ServiceExt as _};
 
 pub(crate) const SECRET: &str = "11111111-1111-4111-8111-111111111111";
 
+/// A clock for virtual time.
+pub(crate) fn clock() -> Clock {
+    Clock::starting_at("2026-11-15T12:00:00Z".parse().unwrap())
+}
+
 /// One recorded call and its answer.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Row {
@@ -50,9 +55,69 @@ pub(crate) struct Player {
 
 impl Player {
     pub(crate) fn new(release: Release) -> Self {
-        let clock = Clock::starting_at("2026-11-15T12:00:00Z".parse().unwrap());
-        let simulator = Simulator::new(Options::new(release, Fixture::Golden, clock), &Tasks::new());
-        Self { service: simulator.service(), upids: BTreeMap::new() }
+        Self::over(Options::new(release, Fixture::Golden, clock()))
+    }
+
+    pub(crate) fn over(options: Options) -> Self {
+        let simulator = Simulator::new(options, &Tasks::new());
+        Self::with(simulator.service())
+    }
+
+    /// Another caller of the same cluster.
+    pub(crate) fn with(service: Service) -> Self {
+        Self { service, upids: BTreeMap::new() }
+    }
+
+    /// The cluster itself, for another caller.
+    pub(crate) fn service(&self) -> Service {
+        self.service.clone()
+    }
+
+    /// A call with the operator's token; parameters as a form.
+    pub(crate) async fn ask(&mut self, method: &str, path: &str, form: &str) -> Answer {
+        let row = Row {
+            note: None,
+            auth: "op@pve!hf".to_owned(),
+            method: method.to_owned(),
+            path: path.to_owned(),
+            params: None,
+            json: None,
+            raw: Some(form.to_owned()).filter(|form| !form.is_empty()),
+            status: 0,
+            reason: String::new(),
+            connection: String::new(),
+            content_type: None,
+            body: Value::Null,
+        };
+        let request = self.request(&row);
+        self.send(request).await
+    }
+
+    /// A call that must work; gives its data.
+    pub(crate) async fn must(&mut self, method: &str, path: &str, form: &str) -> Value {
+        let answer = self.ask(method, path, form).await;
+        assert_eq!(answer.status, 200, "{method} {path}: {} {}", answer.reason, answer.body);
+        answer.body["data"].clone()
+    }
+
+    /// Waits for a task and gives how it ended.
+    pub(crate) async fn ended(&mut self, upid: &Value) -> String {
+        let upid = upid.as_str().unwrap_or_default();
+        let node = upid.split(':').nth(1).unwrap_or_default();
+        let path = format!("/nodes/{node}/tasks/{upid}/status");
+        loop {
+            let status = self.must("GET", &path, "").await;
+            if status["status"] == "stopped" {
+                return status["exitstatus"].as_str().unwrap_or_default().to_owned();
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// A call that starts a task, and how the task ended.
+    pub(crate) async fn work(&mut self, method: &str, path: &str, form: &str) -> String {
+        let upid = self.must(method, path, form).await;
+        self.ended(&upid).await
     }
 
     async fn send(&mut self, request: Request<Full<Bytes>>) -> Answer {
