@@ -1,0 +1,53 @@
+//! Whether we can work with a hypervisor: does it answer, as whom, and what may we do.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::id::{BridgeName, PoolName, StorageName};
+use super::number::VmId;
+
+/// The answer to a probe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Health {
+    /// The version that the hypervisor reports.
+    pub version: String,
+    /// As whom we are logged in; no secret.
+    pub identity: String,
+}
+
+/// What we are going to use, so that missing privileges can be named before something fails for want of them.
+#[derive(Clone, Debug, Default)]
+pub struct Needs {
+    /// Images to clone.
+    pub images: BTreeSet<VmId>,
+    /// The resource pool of the VMs; `None` if they are in none.
+    pub pool: Option<PoolName>,
+    /// Storages for disks.
+    pub storages: BTreeSet<StorageName>,
+    /// The storage for seed images.
+    pub seeds: Option<StorageName>,
+    /// Bridges and virtual networks, with their zone where they have one.
+    pub networks: BTreeSet<(Option<String>, BridgeName)>,
+}
+
+/// Privileges that are missing in one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// Where.
+    pub path: String,
+    /// Which.
+    pub privileges: BTreeSet<String>,
+    /// What cannot be done without them.
+    pub purpose: &'static str,
+    /// Whether machines cannot be made at all without them; otherwise only what `purpose` says suffers.
+    pub required: bool,
+    /// The command that an administrator runs to grant them.
+    pub remedy: String,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let privileges: Vec<&str> = self.privileges.iter().map(String::as_str).collect();
+        write!(f, "{} on {}, to {}: {}", privileges.join(", "), self.path, self.purpose, self.remedy)
+    }
+}

@@ -1,0 +1,171 @@
+//! Limits that keep a hypervisor from choking, whatever the planner asks for.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+use crate::hypervisor::error::Error;
+use crate::hypervisor::id::{NodeName, StorageName, TaskRef};
+
+/// How much we ask of a hypervisor at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Calls in flight per node. A node's daemon has 3 workers; a fourth call waits there and nears its time-out.
+    pub calls_per_node: usize,
+    /// Clones in flight per storage. Each waits for the storage's lock at most 10 s, and a slow storage holds it for
+    /// 3 s: a fifth clone would time out there. The planner, which measures, asks for fewer where that is needed.
+    pub clones_per_storage: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { calls_per_node: 3, clones_per_storage: 4 }
+    }
+}
+
+/// Turns for calls to one node.
+#[derive(Debug)]
+pub(super) struct Slots {
+    each: usize,
+    nodes: Mutex<BTreeMap<NodeName, Arc<Semaphore>>>,
+}
+
+impl Slots {
+    pub(super) fn new(each: usize) -> Self {
+        Self { each: each.max(1), nodes: Mutex::default() }
+    }
+
+    /// Waits for a turn; it ends when the permit is dropped.
+    pub(super) async fn turn(&self, node: &NodeName) -> OwnedSemaphorePermit {
+        let semaphore = {
+            let mut nodes = locked(&self.nodes);
+            Arc::clone(nodes.entry(node.clone()).or_insert_with(|| Arc::new(Semaphore::new(self.each))))
+        };
+        semaphore.acquire_owned().await.expect("the semaphore of a node is never closed")
+    }
+}
+
+/// A clone nobody asks about any more is forgotten after this long: its task has ended, or an administrator looks.
+const FORGET: Duration = Duration::from_mins(30);
+/// When to ask again for a storage that is busy: about as long as a quick clone takes.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// The clones we began and have not seen end.
+#[derive(Debug)]
+pub(super) struct Clones {
+    most: usize,
+    running: Mutex<Vec<Running>>,
+}
+
+#[derive(Debug)]
+struct Running {
+    ticket: u64,
+    task: Option<TaskRef>,
+    node: NodeName,
+    storages: BTreeSet<StorageName>,
+    since: Instant,
+}
+
+/// A place for one clone, given back unless a task keeps it.
+pub(super) struct Place<'a> {
+    clones: &'a Clones,
+    ticket: u64,
+    kept: bool,
+}
+
+impl Clones {
+    pub(super) fn new(most: usize) -> Self {
+        Self { most: most.max(1), running: Mutex::default() }
+    }
+
+    /// A place on every one of these storages as `node` sees them, unless one of them is busy.
+    pub(super) fn place(&self, node: &NodeName, storages: BTreeSet<StorageName>) -> Result<Place<'_>, Error> {
+        let mut running = locked(&self.running);
+        running.retain(|clone| clone.since.elapsed() < FORGET);
+        for storage in &storages {
+            let busy = running.iter().filter(|clone| clone.node == *node && clone.storages.contains(storage)).count();
+            if busy >= self.most {
+                return Err(Error::Busy { storage: storage.clone(), running: busy, retry: RETRY });
+            }
+        }
+        let ticket = running.last().map_or(0, |last| last.ticket + 1);
+        running.push(Running { ticket, task: None, node: node.clone(), storages, since: Instant::now() });
+        Ok(Place { clones: self, ticket, kept: false })
+    }
+
+    /// Gives back the place of a task that ended.
+    pub(super) fn ended(&self, task: &TaskRef) {
+        locked(&self.running).retain(|clone| clone.task.as_ref() != Some(task));
+    }
+}
+
+impl Place<'_> {
+    /// Keeps the place until the task has ended, or, if nobody knows whether there is one, until it is forgotten.
+    pub(super) fn keep(mut self, task: Option<&TaskRef>) {
+        self.kept = true;
+        let mut running = locked(&self.clones.running);
+        if let Some(clone) = running.iter_mut().find(|clone| clone.ticket == self.ticket) {
+            clone.task = task.cloned();
+        }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if !self.kept {
+            locked(&self.clones.running).retain(|clone| clone.ticket != self.ticket);
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node() -> NodeName {
+        "pve1".parse().unwrap()
+    }
+
+    fn storages(names: &[&str]) -> BTreeSet<StorageName> {
+        names.iter().map(|name| name.parse().unwrap()).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_fourth_call_to_a_node_waits_and_other_nodes_do_not() {
+        let slots = Slots::new(3);
+        let (busy, free) = ("pve1".parse().unwrap(), "pve2".parse().unwrap());
+        let turns = [slots.turn(&busy).await, slots.turn(&busy).await, slots.turn(&busy).await];
+        let soon = Duration::from_secs(1);
+        assert!(tokio::time::timeout(soon, slots.turn(&busy)).await.is_err());
+        assert!(tokio::time::timeout(soon, slots.turn(&free)).await.is_ok());
+        drop(turns);
+        assert!(tokio::time::timeout(soon, slots.turn(&busy)).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_busy_storage_turns_further_clones_away_until_one_has_ended() {
+        let clones = Clones::new(2);
+        let task: TaskRef = "task-1".parse().unwrap();
+        clones.place(&node(), storages(&["store"])).unwrap().keep(Some(&task));
+        clones.place(&node(), storages(&["store", "other"])).unwrap().keep(None);
+        assert!(matches!(clones.place(&node(), storages(&["store"])), Err(Error::Busy { running: 2, .. })));
+        assert!(clones.place(&node(), storages(&["other"])).is_ok(), "a place that nothing keeps is given back");
+        clones.ended(&task);
+        assert!(clones.place(&node(), storages(&["store"])).is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clone_nobody_asks_about_is_forgotten() {
+        let clones = Clones::new(1);
+        clones.place(&node(), storages(&["store"])).unwrap().keep(None);
+        tokio::time::advance(FORGET).await;
+        assert!(clones.place(&node(), storages(&["store"])).is_ok());
+    }
+}

@@ -1,0 +1,159 @@
+//! Which privileges are missing, for what, and the command that grants them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::hypervisor::health::{Missing, Needs};
+
+/// What the server says about ourselves: path, privilege, and whether it holds below that path too.
+pub(super) type Granted = BTreeMap<String, BTreeMap<String, Value>>;
+
+/// Making, changing and removing VMs.
+const MACHINES: &[&str] = &[
+    "VM.Allocate",
+    "VM.Audit",
+    "VM.Config.CDROM",
+    "VM.Config.CPU",
+    "VM.Config.Cloudinit",
+    "VM.Config.Disk",
+    "VM.Config.HWType",
+    "VM.Config.Memory",
+    "VM.Config.Network",
+    "VM.Config.Options",
+    "VM.PowerMgmt",
+];
+
+/// One thing we need to be allowed to do somewhere.
+struct Need {
+    path: String,
+    privileges: &'static [&'static str],
+    purpose: &'static str,
+    required: bool,
+}
+
+/// The privileges that are needed and not granted.
+pub(super) fn missing(granted: &Granted, needs: &Needs, identity: &str) -> Vec<Missing> {
+    let lacking = list(needs).into_iter().filter_map(|Need { path, privileges, purpose, required }| {
+        let has = effective(granted, &path);
+        let lacks: BTreeSet<String> =
+            privileges.iter().filter(|wanted| !has.contains(**wanted)).map(|wanted| (*wanted).to_owned()).collect();
+        let remedy = remedy(&path, &lacks, identity);
+        (!lacks.is_empty()).then_some(Missing { path, privileges: lacks, purpose, required, remedy })
+    });
+    lacking.collect()
+}
+
+fn list(needs: &Needs) -> Vec<Need> {
+    let Needs { images, pool, storages, seeds, networks } = needs;
+    let need = |path: String, privileges, purpose, required| Need { path, privileges, purpose, required };
+    let home = pool.as_ref().map_or_else(|| "/vms".to_owned(), |pool| format!("/pool/{pool}"));
+    let mut list = vec![need(home.clone(), MACHINES, "make, change and remove machines", true)];
+    if pool.is_some() {
+        list.push(need(home, &["Pool.Audit"], "see which machines are in the resource pool", false));
+    }
+    list.extend(images.iter().map(|id| need(format!("/vms/{id}"), &["VM.Audit", "VM.Clone"], "clone the image", true)));
+    for storage in storages {
+        let path = || format!("/storage/{storage}");
+        list.push(need(path(), &["Datastore.AllocateSpace", "Datastore.Audit"], "make disks", true));
+        list.push(need(path(), &["Datastore.Allocate"], "remove disks that a removal left behind", false));
+    }
+    if let Some(storage) = seeds {
+        let privileges = &["Datastore.Allocate", "Datastore.AllocateTemplate", "Datastore.Audit"];
+        list.push(need(format!("/storage/{storage}"), privileges, "upload and remove seed images", true));
+    }
+    for (zone, network) in networks {
+        let zone = zone.as_deref().unwrap_or("localnetwork");
+        list.push(need(format!("/sdn/zones/{zone}/{network}"), &["SDN.Use"], "plug machines into the network", true));
+    }
+    list.push(need("/nodes".into(), &["Sys.Audit"], "see how much room nodes have", false));
+    list
+}
+
+/// The privileges on a path: its own entry, or what its nearest ancestor with an entry passes down.
+fn effective<'a>(granted: &'a Granted, path: &str) -> BTreeSet<&'a str> {
+    if let Some(own) = granted.get(path) {
+        return own.keys().map(String::as_str).collect();
+    }
+    let mut above = path;
+    while above != "/" {
+        above = match above.rsplit_once('/') {
+            Some(("", _)) | None => "/",
+            Some((parent, _)) => parent,
+        };
+        if let Some(entry) = granted.get(above) {
+            let passed = entry.iter().filter(|(_, down)| down.as_u64() == Some(1) || down.as_str() == Some("1"));
+            return passed.map(|(privilege, _)| privilege.as_str()).collect();
+        }
+    }
+    BTreeSet::new()
+}
+
+/// A role for what is missing, given to the user and, since a token has no more rights than both, to the token.
+fn remedy(path: &str, privileges: &BTreeSet<String>, identity: &str) -> String {
+    let privileges: Vec<&str> = privileges.iter().map(String::as_str).collect();
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    let role: String = format!("HyperFleet{path}").chars().map(plain).collect();
+    let (user, token) = identity.split_once('!').map_or((identity, None), |(user, _)| (user, Some(identity)));
+    let token = token.map(|token| format!(" --tokens '{token}'")).unwrap_or_default();
+    format!(
+        "pveum role add {role} --privs '{}' && pveum acl modify {path} --roles {role} --users '{user}'{token}",
+        privileges.join(" ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn granted(value: Value) -> Granted {
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn needs() -> Needs {
+        Needs {
+            images: BTreeSet::from(["9000".parse().unwrap()]),
+            pool: Some("hf".parse().unwrap()),
+            storages: BTreeSet::from(["store".parse().unwrap()]),
+            seeds: None,
+            networks: BTreeSet::from([(None, "vmbr0".parse().unwrap())]),
+        }
+    }
+
+    #[test]
+    fn r1_2_a_missing_privilege_is_named_with_the_command_that_grants_it() {
+        let all: BTreeMap<&str, u8> = MACHINES.iter().map(|privilege| (*privilege, 1)).collect();
+        let mut pool = json!(all);
+        pool["Pool.Audit"] = json!(1);
+        let granted = granted(json!({
+            "/pool/hf": pool,
+            "/vms/9000": {"VM.Audit": 1},
+            "/storage/store": {"Datastore.Audit": 1, "Datastore.AllocateSpace": 1, "Datastore.Allocate": 1},
+            "/sdn/zones": {"SDN.Use": "1"},
+            "/nodes": {"Sys.Audit": 0},
+        }));
+        let missing = missing(&granted, &needs(), "op@pve!hf");
+        assert_eq!(
+            missing.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["VM.Clone on /vms/9000, to clone the image: pveum role add HyperFleet-vms-9000 --privs 'VM.Clone' \
+              && pveum acl modify /vms/9000 --roles HyperFleet-vms-9000 --users 'op@pve' --tokens 'op@pve!hf'"]
+        );
+        assert!(missing[0].required);
+    }
+
+    #[test]
+    fn a_privilege_counts_below_its_path_only_if_it_is_passed_down() {
+        let granted = granted(json!({"/": {"VM.Audit": 1, "Sys.Audit": 0}}));
+        assert_eq!(effective(&granted, "/vms/101"), BTreeSet::from(["VM.Audit"]));
+        assert_eq!(effective(&granted, "/"), BTreeSet::from(["Sys.Audit", "VM.Audit"]));
+    }
+
+    #[test]
+    fn without_any_grant_everything_is_missing() {
+        let missing = missing(&Granted::new(), &needs(), "op@pve");
+        let required: Vec<&str> = missing.iter().filter(|m| m.required).map(|m| m.path.as_str()).collect();
+        assert_eq!(required, ["/pool/hf", "/vms/9000", "/storage/store", "/sdn/zones/localnetwork/vmbr0"]);
+        assert!(missing[0].remedy.ends_with("--users 'op@pve'"));
+    }
+}
