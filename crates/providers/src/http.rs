@@ -9,6 +9,7 @@ mod connect;
 mod error;
 mod fingerprint;
 mod meter;
+mod record;
 mod trust;
 
 use std::sync::Arc;
@@ -30,6 +31,7 @@ pub use connect::{ConnectError, Endpoint, EndpointError};
 pub use error::TransportError;
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use meter::{Meter, Observation, Unmetered};
+pub use record::{Exchange, Recorder};
 pub use trust::Trust;
 
 /// How long an ordinary call may take: above the 30 s after which a proxying server gives up, so that its answer wins.
@@ -48,6 +50,7 @@ pub struct Client {
     authority: Authority,
     provider: &'static str,
     meter: Arc<dyn Meter>,
+    recorder: Option<Arc<dyn Recorder>>,
 }
 
 /// One request, with what spans and metrics may say about it.
@@ -88,7 +91,7 @@ impl Client {
     pub fn connect(provider: &'static str, endpoint: &Endpoint) -> Result<Self, ConnectError> {
         let (scheme, authority) = endpoint.origin();
         let transport = connect::transport(endpoint)?;
-        Ok(Self { transport, scheme, authority, provider, meter: Arc::new(Unmetered) })
+        Ok(Self { transport, scheme, authority, provider, meter: Arc::new(Unmetered), recorder: None })
     }
 
     /// A client whose calls go to `service` in this process. An error that is a [`TransportError`] reaches the caller
@@ -101,13 +104,20 @@ impl Client {
     {
         let transport = BoxCloneSyncService::new(service.map_err(TransportError::from_service));
         let authority = Authority::from_static("in.process");
-        Self { transport, scheme: Scheme::HTTP, authority, provider, meter: Arc::new(Unmetered) }
+        Self { transport, scheme: Scheme::HTTP, authority, provider, meter: Arc::new(Unmetered), recorder: None }
     }
 
     /// The same client, reporting every call to `meter`.
     #[must_use]
     pub fn metered(mut self, meter: Arc<dyn Meter>) -> Self {
         self.meter = meter;
+        self
+    }
+
+    /// The same client, with every call and its answer written down by `recorder`.
+    #[must_use]
+    pub fn recorded(mut self, recorder: Arc<dyn Recorder>) -> Self {
+        self.recorder = Some(recorder);
         self
     }
 
@@ -131,6 +141,9 @@ impl Client {
             subject = call.subject,
             status = field::Empty,
         );
+        let copy = self.recorder.as_ref().map(|recorder| {
+            (recorder, call.path.clone(), call.headers.clone(), call.body.clone())
+        });
         let started = Instant::now();
         let outcome = self.exchange(call).instrument(span.clone()).await;
         note(&span, &outcome);
@@ -139,6 +152,10 @@ impl Client {
             Err(error) => error.as_str(),
         };
         let (provider, elapsed) = (self.provider, started.elapsed());
+        if let Some((recorder, path, headers, body)) = copy {
+            let (method, outcome) = (&method, outcome.as_ref());
+            recorder.record(&Exchange { method, path: &path, headers: &headers, body: &body, outcome, elapsed });
+        }
         self.meter.observe(&Observation { provider, method: &method, route, outcome: word, elapsed });
         outcome
     }

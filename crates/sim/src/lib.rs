@@ -9,3 +9,5 @@
 //! as a server it speaks to clients that nobody here wrote.
 
 pub mod proxmox;
+
+pub use chassis::{Clock, Tasks};

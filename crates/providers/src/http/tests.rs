@@ -99,3 +99,29 @@ async fn every_call_is_metered_by_its_route_and_outcome() {
     let route = "test GET /nodes/{node}/status".to_owned();
     assert_eq!(*meter.0.lock().unwrap(), [(route.clone(), "403".to_owned()), (route, "interrupted".to_owned())]);
 }
+
+#[derive(Default)]
+struct Noted(Mutex<Vec<String>>);
+
+impl Recorder for Noted {
+    fn record(&self, exchange: &Exchange<'_>) {
+        let Exchange { method, path, headers, body, outcome, elapsed: _ } = exchange;
+        let outcome = match outcome {
+            Ok(answer) => format!("{} {}", answer.status.as_u16(), String::from_utf8_lossy(&answer.body)),
+            Err(error) => error.as_str().to_owned(),
+        };
+        let body = String::from_utf8_lossy(body);
+        self.0.lock().unwrap().push(format!("{method} {path} {} {body} -> {outcome}", headers.len()));
+    }
+}
+
+#[tokio::test]
+async fn a_recorder_sees_what_was_sent_and_what_came_back_or_did_not() {
+    let recorder = Arc::new(Noted::default());
+    let good = client(|_| Ok(response(500))).recorded(Arc::clone(&recorder) as Arc<dyn Recorder>);
+    let headers = HeaderMap::from_iter([(LOCATION, "x".parse().unwrap())]);
+    good.send(Call { headers, body: Bytes::from_static(b"a=1"), ..call("/x?y=1") }).await.unwrap();
+    let bad = client(|_| Err("reset".into())).recorded(Arc::clone(&recorder) as Arc<dyn Recorder>);
+    bad.send(call("/z")).await.unwrap_err();
+    assert_eq!(*recorder.0.lock().unwrap(), ["GET /x?y=1 1 a=1 -> 500 body", "GET /z 0  -> interrupted"]);
+}

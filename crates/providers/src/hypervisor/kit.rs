@@ -13,6 +13,7 @@ mod bench;
 mod case;
 mod faults;
 mod report;
+mod watch;
 mod workshop;
 
 use tokio::time::Instant;
@@ -21,6 +22,8 @@ pub use bench::{Bench, Deadlines, SeedKind};
 pub use case::Case;
 pub use faults::{Faults, NoFaults, Trouble, Unavailable};
 pub use report::{Entry, Outcome, Report};
+pub use watch::{Unwatched, Watcher};
+pub use workshop::IDS;
 
 use self::workshop::Workshop;
 use super::Hypervisor;
@@ -31,18 +34,26 @@ pub struct Kit<'a, H, F> {
     faults: &'a F,
     bench: Bench,
     cases: Vec<Case>,
+    watcher: &'a dyn Watcher,
 }
 
 impl<'a, H: Hypervisor, F: Faults> Kit<'a, H, F> {
     /// The whole suite.
     pub fn new(hypervisor: &'a H, faults: &'a F, bench: Bench) -> Self {
-        Self { hypervisor, faults, bench, cases: Case::ALL.to_vec() }
+        Self { hypervisor, faults, bench, cases: Case::ALL.to_vec(), watcher: &Unwatched }
     }
 
     /// Only these cases.
     #[must_use]
     pub fn only(mut self, cases: &[Case]) -> Self {
         self.cases = cases.to_vec();
+        self
+    }
+
+    /// The same suite, with somebody told what happens and free to end it early.
+    #[must_use]
+    pub fn watched(mut self, watcher: &'a dyn Watcher) -> Self {
+        self.watcher = watcher;
         self
     }
 
@@ -54,10 +65,10 @@ impl<'a, H: Hypervisor, F: Faults> Kit<'a, H, F> {
         lines
     }
 
-    /// Runs the cases one after the other and cleans up after each.
+    /// Runs the cases one after the other and cleans up after each; a run that is ended early cleans up all the same.
     pub async fn run(&self) -> Report {
         let mut report = Report::default();
-        let workshop = match Workshop::open(self.hypervisor, self.faults, &self.bench).await {
+        let workshop = match Workshop::open(self.hypervisor, self.faults, &self.bench, self.watcher).await {
             Ok(workshop) => workshop,
             Err(failure) => {
                 report.entries.push(Entry::preparation(failure.to_string()));
@@ -65,6 +76,10 @@ impl<'a, H: Hypervisor, F: Faults> Kit<'a, H, F> {
             }
         };
         for case in &self.cases {
+            if self.watcher.is_ending() {
+                break;
+            }
+            self.watcher.begins(*case);
             let started = Instant::now();
             let limit = self.bench.deadlines.case;
             let outcome = match tokio::time::timeout(limit, case.run(&workshop)).await {

@@ -139,8 +139,15 @@ impl Hypervisor for Proxmox {
     }
 
     async fn look(&self, vm: &VmRef, whose: Whose<'_>) -> Result<Seen, Error> {
-        let config = self.settled(vm, self.config(vm, Object::Vm(vm.id)).await).await?;
-        self.prove(vm, config, whose)
+        let config = self.settled(vm, self.config(vm, Object::Vm(vm.id)).await).await;
+        if matches!(config, Err(Error::NotFound { .. })) {
+            self.clones.settled(vm.id);
+        }
+        let seen = self.prove(vm, config?, whose)?;
+        if seen.facts().lock.is_none() {
+            self.clones.settled(vm.id);
+        }
+        Ok(seen)
     }
 
     async fn power_state(&self, vm: &VmRef) -> Result<Power, Error> {

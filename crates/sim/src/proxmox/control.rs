@@ -4,6 +4,7 @@
 
 mod effects;
 mod faults;
+mod hands;
 mod routes;
 mod view;
 

@@ -52,7 +52,7 @@ pub(super) fn build(fixture: Fixture, release: Release, profile: Profile, seed: 
         pools: BTreeMap::from([("hf".to_owned(), pool())]),
         tasks: BTreeMap::new(),
         history: Vec::new(),
-        access: access(release),
+        access: access(fixture, release),
         rng: Rng::new(seed),
         quorate: true,
         statistics: fixture == Fixture::Demo,
@@ -155,7 +155,7 @@ fn image(state: &mut State, home: &str, vmid: u32, now: Timestamp) {
     state.vms.insert(vmid, Vm::new(home, config, now));
 }
 
-fn access(release: Release) -> Access {
+fn access(fixture: Fixture, release: Release) -> Access {
     let mut access = Access::default();
     let agent = match release {
         Release::V8 => "VM.Monitor",
@@ -202,13 +202,21 @@ fn access(release: Release) -> Access {
         let tokens = BTreeMap::from([(token.to_owned(), secret)]);
         access.users.insert(user.to_owned(), User { password, tokens });
     }
+    // Deleting a file takes more than the recorded operator had.
+    let (operator, images, storage) = match fixture {
+        Fixture::Golden => ("Operator", 9_000..=9_000, "store"),
+        Fixture::Demo => ("DemoOperator", 9_000..=9_002, "disks"),
+    };
+    access.roles.insert("DemoOperator".to_owned(), role(&[&machine, &wide, &["Datastore.Allocate"]]));
     for who in ["op@pve", "op@pve!hf"] {
-        access.grant("/", who, "Operator", true);
+        access.grant("/", who, operator, true);
     }
     for who in ["min@pve", "min@pve!tk"] {
         access.grant("/pool/hf", who, "Machines", true);
-        access.grant("/vms/9000", who, "PVETemplateUser", true);
-        access.grant("/storage/store", who, "Space", true);
+        for image in images.clone() {
+            access.grant(&format!("/vms/{image}"), who, "PVETemplateUser", true);
+        }
+        access.grant(&format!("/storage/{storage}"), who, "Space", true);
         access.grant("/sdn/zones/localnetwork/vmbr0", who, "Bridge", true);
     }
     access.grant("/", "root@pam", "Administrator", true);

@@ -1,7 +1,7 @@
 //! Tasks: work that goes on after its call was answered.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use futures::future::{AbortHandle, Abortable};
@@ -72,7 +72,15 @@ impl World {
         let (abort, registration) = AbortHandle::new_pair();
         let upid = self.register(node, kind, id, who, abort);
         let worker = Worker { world: Arc::clone(self), upid: upid.clone() };
-        let work = Abortable::new(work(worker.clone()), registration);
+        let slow = *self.slow.lock().unwrap_or_else(PoisonError::into_inner);
+        let work = work(worker.clone());
+        let work = async move {
+            if !slow.is_zero() {
+                tokio::time::sleep(slow).await;
+            }
+            work.await
+        };
+        let work = Abortable::new(work, registration);
         self.tasks.spawn(format!("proxmox task {kind}"), async move {
             let outcome = work.await;
             match outcome {

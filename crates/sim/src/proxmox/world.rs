@@ -28,6 +28,10 @@ pub(crate) struct World {
     pub(crate) tasks: Tasks,
     pub(crate) faults: Mutex<Faults>,
     pub(crate) calls: Mutex<CallLog>,
+    /// What every task takes at least.
+    pub(crate) slow: Mutex<Duration>,
+    /// How long each storage was locked in all.
+    pub(crate) locked: Mutex<BTreeMap<String, Duration>>,
     /// When it started.
     pub(crate) since: Timestamp,
     /// What a clone takes at least, so that somebody can look at it while it is being made.
@@ -53,6 +57,8 @@ impl World {
             tasks: tasks.clone(),
             faults: Mutex::default(),
             calls: Mutex::default(),
+            slow: Mutex::default(),
+            locked: Mutex::default(),
             since,
             clone_floor: fixture.clone_floor(),
             state: Mutex::new(state),

@@ -112,7 +112,8 @@ impl Bench {
         plain && (1..=20).contains(&self.run.len())
     }
 
-    pub(super) fn needs(&self, storages: impl IntoIterator<Item = StorageName>) -> Needs {
+    /// The privileges that the run needs, given the storages its VMs will have disks on.
+    pub fn needs(&self, storages: impl IntoIterator<Item = StorageName>) -> Needs {
         let network = self.shape.network.iter().map(|network| (None, network.bridge.clone()));
         Needs {
             images: [self.image.id].into(),

@@ -142,6 +142,19 @@ impl Case {
         }
     }
 
+    /// Whether it needs help from outside, which a real hypervisor does not give.
+    pub const fn needs_help(self) -> bool {
+        matches!(
+            self,
+            Self::TakenId
+                | Self::SlowTask
+                | Self::LostResponse
+                | Self::AuthRotation
+                | Self::LargeInventory
+                | Self::LeakedDisks
+        )
+    }
+
     /// Tries the promise out.
     pub(super) async fn run<H: Hypervisor, F: Faults>(self, shop: &Workshop<'_, H, F>) -> Result<Outcome, Failure> {
         let observed = match self {
@@ -171,6 +184,7 @@ impl Case {
         match observed {
             Ok(observed) => Ok(Outcome::Passed(observed)),
             Err(Failure::Unavailable(Unavailable(why))) => Ok(Outcome::Skipped(why)),
+            Err(failure @ Failure::Interrupted) => Ok(Outcome::Skipped(failure.to_string())),
             Err(failure) => Err(failure),
         }
     }

@@ -1,12 +1,10 @@
 //! Where the suite's VMs are made, changed and cleared away, with the patience the operator itself has.
 
 mod clear;
+mod together;
 
 use std::collections::BTreeSet;
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
 use std::time::Duration;
 
 use reconcile::Class;
@@ -14,16 +12,19 @@ use tokio::time::Instant;
 
 use super::bench::Bench;
 use super::faults::{Faults, Trouble, Unavailable};
+use super::watch::Watcher;
 use crate::hypervisor::{
     AllocationId, CloneMode, CloneOrder, Error, Hypervisor, Image, Object, Seen, StorageName, TaskRef, TaskState, VmId,
     VmIdRange, VmName, VmRef, VolumeId, Whose,
 };
 
+pub(super) use together::together;
+
 /// How often a task or a VM is asked after.
 const POLL: Duration = Duration::from_secs(1);
 
 /// How many VMIDs all cases together use at most, with room for numbers that turn out to be of no use.
-const IDS: usize = 40;
+pub const IDS: usize = 40;
 
 /// Why a case did not go as it should, or could not be tried.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +38,9 @@ pub(super) enum Failure {
     /// The case needs help that is not there.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
+    /// The run is being ended.
+    #[error("interrupted before its end")]
+    Interrupted,
 }
 
 /// Fails with the sentence unless the promise holds.
@@ -64,6 +68,7 @@ pub(super) struct Workshop<'a, H, F> {
     pub(super) bench: &'a Bench,
     pub(super) image: Image,
     faults: &'a F,
+    watcher: &'a dyn Watcher,
     free: Mutex<Vec<VmId>>,
     made: Mutex<Vec<Piece>>,
     storages: BTreeSet<StorageName>,
@@ -72,7 +77,12 @@ pub(super) struct Workshop<'a, H, F> {
 
 impl<'a, H: Hypervisor, F: Faults> Workshop<'a, H, F> {
     /// Looks around: which VMIDs are free, and what the image is like.
-    pub(super) async fn open(hypervisor: &'a H, faults: &'a F, bench: &'a Bench) -> Result<Self, Failure> {
+    pub(super) async fn open(
+        hypervisor: &'a H,
+        faults: &'a F,
+        bench: &'a Bench,
+        watcher: &'a dyn Watcher,
+    ) -> Result<Self, Failure> {
         ensure(bench.has_good_name(), "the run's name must have 1 to 20 lower-case letters and digits")?;
         let inventory = patiently(bench, || hypervisor.inventory()).await?;
         let image = patiently(bench, || hypervisor.inspect(&bench.image)).await?;
@@ -88,12 +98,17 @@ impl<'a, H: Hypervisor, F: Faults> Workshop<'a, H, F> {
             CloneMode::Linked => None,
         });
         let (free, made, count) = (Mutex::new(free), Mutex::default(), Mutex::default());
-        Ok(Self { hypervisor, bench, image, faults, free, made, storages, count })
+        Ok(Self { hypervisor, bench, image, faults, watcher, free, made, storages, count })
     }
 
     /// Asks for trouble.
     pub(super) async fn arrange(&self, trouble: Trouble) -> Result<(), Failure> {
         Ok(self.faults.arrange(trouble).await?)
+    }
+
+    /// Whether another step may begin.
+    fn go_on(&self) -> Result<(), Failure> {
+        if self.watcher.is_ending() { Err(Failure::Interrupted) } else { Ok(()) }
     }
 
     /// The storages that a VM of this run may have disks on.
@@ -103,6 +118,7 @@ impl<'a, H: Hypervisor, F: Faults> Workshop<'a, H, F> {
 
     /// A number and an allocation for one more VM; written down before anything is made.
     pub(super) fn plan(&self) -> Result<Piece, Failure> {
+        self.go_on()?;
         let id =
             locked(&self.free).pop().ok_or_else(|| Failure::Unmet("no VMID of the range is free any more".into()))?;
         let number = {
@@ -113,6 +129,7 @@ impl<'a, H: Hypervisor, F: Faults> Workshop<'a, H, F> {
         let vm = VmRef { id, node: self.bench.node.clone() };
         let piece = Piece { vm, allocation: self.bench.allocation(number), name: self.bench.name(number) };
         locked(&self.made).push(piece.clone());
+        self.watcher.may_exist(&piece.vm);
         Ok(piece)
     }
 
@@ -135,6 +152,7 @@ impl<'a, H: Hypervisor, F: Faults> Workshop<'a, H, F> {
         let mut piece = self.plan()?;
         let deadline = Instant::now() + self.bench.deadlines.step;
         loop {
+            self.go_on()?;
             let began = self.hypervisor.clone_image(&self.order(&piece)).await;
             let ended = match began {
                 Ok(task) => self.end(&task).await,
@@ -188,6 +206,7 @@ impl<'a, H: Hypervisor, F: Faults> Workshop<'a, H, F> {
     {
         let deadline = Instant::now() + self.bench.deadlines.step;
         loop {
+            self.go_on()?;
             let seen = self.look(piece).await?;
             let ended = match step(&seen).await {
                 Ok(None) => return Ok(0),
@@ -267,24 +286,6 @@ fn pause(error: &Error) -> Duration {
         Class::Throttled(pause) => pause,
         Class::Conflict | Class::Unavailable | Class::Refused => POLL,
     }
-}
-
-/// A future and, once it is there, its output.
-type Running<C, T> = (Pin<Box<C>>, Option<T>);
-
-/// All futures at once, their outputs in order.
-pub(super) async fn together<C: Future>(futures: Vec<C>) -> Vec<C::Output> {
-    let mut running: Vec<Running<C, C::Output>> = futures.into_iter().map(|future| (Box::pin(future), None)).collect();
-    poll_fn(|context| {
-        for (future, output) in running.iter_mut().filter(|(_, output)| output.is_none()) {
-            if let Poll::Ready(ready) = future.as_mut().poll(context) {
-                *output = Some(ready);
-            }
-        }
-        if running.iter().all(|(_, output)| output.is_some()) { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    running.into_iter().filter_map(|(_, output)| output).collect()
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use crate::hypervisor::error::Error;
 use crate::hypervisor::id::{NodeName, StorageName, TaskRef};
+use crate::hypervisor::number::VmId;
 
 /// How much we ask of a hypervisor at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +65,8 @@ pub(super) struct Clones {
 struct Running {
     ticket: u64,
     task: Option<TaskRef>,
+    /// The VM it makes.
+    vm: VmId,
     node: NodeName,
     storages: BTreeSet<StorageName>,
     since: Instant,
@@ -81,8 +84,9 @@ impl Clones {
         Self { most: most.max(1), running: Mutex::default() }
     }
 
-    /// A place on every one of these storages as `node` sees them, unless one of them is busy.
-    pub(super) fn place(&self, node: &NodeName, storages: BTreeSet<StorageName>) -> Result<Place<'_>, Error> {
+    /// A place for the clone that becomes `vm`, on every one of these storages as `node` sees them, unless one of them
+    /// is busy.
+    pub(super) fn place(&self, vm: VmId, node: &NodeName, storages: BTreeSet<StorageName>) -> Result<Place<'_>, Error> {
         let mut running = locked(&self.running);
         running.retain(|clone| clone.since.elapsed() < FORGET);
         for storage in &storages {
@@ -92,7 +96,7 @@ impl Clones {
             }
         }
         let ticket = running.last().map_or(0, |last| last.ticket + 1);
-        running.push(Running { ticket, task: None, node: node.clone(), storages, since: Instant::now() });
+        running.push(Running { ticket, task: None, vm, node: node.clone(), storages, since: Instant::now() });
         Ok(Place { clones: self, ticket, kept: false })
     }
 
@@ -100,10 +104,16 @@ impl Clones {
     pub(super) fn ended(&self, task: &TaskRef) {
         locked(&self.running).retain(|clone| clone.task.as_ref() != Some(task));
     }
+
+    /// Gives back the place of a clone whose VM was seen whole, or seen not to exist: nothing is on its way there. A clone
+    /// whose answer was lost has no task that anybody could ask about.
+    pub(super) fn settled(&self, vm: VmId) {
+        locked(&self.running).retain(|clone| clone.vm != vm);
+    }
 }
 
 impl Place<'_> {
-    /// Keeps the place until the task has ended, or, if nobody knows whether there is one, until it is forgotten.
+    /// Keeps the place until the task has ended, or, if nobody knows whether there is one, until the VM is looked at.
     pub(super) fn keep(mut self, task: Option<&TaskRef>) {
         self.kept = true;
         let mut running = locked(&self.clones.running);
@@ -129,6 +139,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
+    fn vm() -> VmId {
+        VmId::try_from(101).unwrap()
+    }
+
     fn node() -> NodeName {
         "pve1".parse().unwrap()
     }
@@ -153,19 +167,28 @@ mod tests {
     async fn a_busy_storage_turns_further_clones_away_until_one_has_ended() {
         let clones = Clones::new(2);
         let task: TaskRef = "task-1".parse().unwrap();
-        clones.place(&node(), storages(&["store"])).unwrap().keep(Some(&task));
-        clones.place(&node(), storages(&["store", "other"])).unwrap().keep(None);
-        assert!(matches!(clones.place(&node(), storages(&["store"])), Err(Error::Busy { running: 2, .. })));
-        assert!(clones.place(&node(), storages(&["other"])).is_ok(), "a place that nothing keeps is given back");
+        clones.place(vm(), &node(), storages(&["store"])).unwrap().keep(Some(&task));
+        clones.place(vm(), &node(), storages(&["store", "other"])).unwrap().keep(None);
+        assert!(matches!(clones.place(vm(), &node(), storages(&["store"])), Err(Error::Busy { running: 2, .. })));
+        assert!(clones.place(vm(), &node(), storages(&["other"])).is_ok(), "a place that nothing keeps is given back");
         clones.ended(&task);
-        assert!(clones.place(&node(), storages(&["store"])).is_ok());
+        assert!(clones.place(vm(), &node(), storages(&["store"])).is_ok());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_clone_nobody_asks_about_is_forgotten() {
         let clones = Clones::new(1);
-        clones.place(&node(), storages(&["store"])).unwrap().keep(None);
+        clones.place(vm(), &node(), storages(&["store"])).unwrap().keep(None);
         tokio::time::advance(FORGET).await;
-        assert!(clones.place(&node(), storages(&["store"])).is_ok());
+        assert!(clones.place(vm(), &node(), storages(&["store"])).is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clone_whose_answer_was_lost_gives_its_place_back_once_its_vm_was_looked_at() {
+        let clones = Clones::new(1);
+        clones.place(vm(), &node(), storages(&["store"])).unwrap().keep(None);
+        assert!(clones.place(vm(), &node(), storages(&["store"])).is_err());
+        clones.settled(vm());
+        assert!(clones.place(vm(), &node(), storages(&["store"])).is_ok());
     }
 }

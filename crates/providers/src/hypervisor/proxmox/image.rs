@@ -53,7 +53,7 @@ impl Proxmox {
             Copy::Linked => (false, None),
             Copy::Full(storage) => (true, storage),
         };
-        let place = self.clones.place(&source.node, order.storages())?;
+        let place = self.clones.place(*id, &source.node, order.storages())?;
         let form = Form::new()
             .put("newid", id)
             .put("name", name)

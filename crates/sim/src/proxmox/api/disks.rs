@@ -40,8 +40,12 @@ impl Hands<'_> {
             Self::Call(world) => world.lock(&name, patience).await?,
             Self::Task(worker) => worker.lock(&name, patience).await?,
         };
+        let taken = tokio::time::Instant::now();
         world.pause(world.profile.hold).await;
-        work()
+        let outcome = work();
+        let mut locked = world.locked.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *locked.entry(storage.to_owned()).or_default() += taken.elapsed();
+        outcome
     }
 }
 

@@ -17,7 +17,11 @@ impl<H: Hypervisor, F: Faults> Workshop<'_, H, F> {
                 residue.push(format!("{}: {last}", piece.vm));
                 continue;
             }
-            residue.extend(self.sweep(&piece).await);
+            let left = self.sweep(&piece).await;
+            if left.is_empty() {
+                self.watcher.is_gone(&piece.vm);
+            }
+            residue.extend(left);
         }
         residue
     }

@@ -1,0 +1,59 @@
+//! The conformance kit over Proxmox VE: both releases, every latency profile, every seed, and a bad line.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
+
+#[path = "simulated/cluster.rs"]
+mod cluster;
+
+use cluster::Cluster;
+use providers::hypervisor::kit::{Case, Kit, Outcome, Report, SeedKind};
+use rstest::rstest;
+use sim::proxmox::{Profile, Release};
+
+/// Runs the whole kit; the cluster must be afterwards as it was before.
+async fn run(cluster: &Cluster, seed: SeedKind, profile: Profile) -> Report {
+    let before = cluster.simulator.state();
+    let report = Kit::new(&cluster.proxmox, cluster, cluster.bench(seed, profile)).run().await;
+    assert!(report.is_good(), "{report}");
+    let after = cluster.simulator.state();
+    assert_eq!((&before["vms"], &before["volumes"]), (&after["vms"], &after["volumes"]), "{report}");
+    assert_eq!(after["runningTasks"], serde_json::json!([]), "{report}");
+    report
+}
+
+#[rstest]
+#[case(Release::V8)]
+#[case(Release::V9)]
+#[tokio::test(start_paused = true)]
+async fn p24_proxmox_passes_the_kit_under_each_latency_profile(#[case] release: Release) {
+    for profile in Profile::ALL {
+        let cluster = Cluster::new(release, profile, 1).await;
+        let report = run(&cluster, SeedKind::Iso, profile).await;
+        assert_eq!(report.entries.len(), Case::ALL.len());
+        assert!(
+            report.entries.iter().all(|entry| matches!(entry.outcome, Outcome::Passed(_))),
+            "{}: {report}",
+            profile.name
+        );
+    }
+}
+
+#[rstest]
+#[case(SeedKind::Smbios)]
+#[case(SeedKind::Native)]
+#[tokio::test(start_paused = true)]
+async fn every_seed_passes(#[case] seed: SeedKind) {
+    let cluster = Cluster::new(Release::V9, Profile::NVME_LINKED, 2).await;
+    run(&cluster, seed, Profile::NVME_LINKED).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_kit_passes_with_one_call_in_twenty_lost() {
+    for seed in 1..=20 {
+        let profile = Profile::ALL[usize::try_from(seed).unwrap() % Profile::ALL.len()];
+        let cluster = Cluster::new(Release::V9, profile, seed).await.on_a_bad_line(0.05);
+        println!("seed {seed}, {}", profile.name);
+        run(&cluster, SeedKind::Iso, profile).await;
+    }
+    println!("lane: 20 seeds of the kit with 5 % of calls lost");
+}
