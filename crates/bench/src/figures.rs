@@ -19,6 +19,11 @@ pub(crate) enum Bar {
 /// Names are a contract: dashboards and later comparisons read them.
 const BARS: &[(&str, Bar)] = &[
     ("apiserver_real.creates_per_s", Bar::Open),
+    ("proxmox.calls_per_vm_life_iso", Bar::AtMost(14.0)),
+    ("proxmox.calls_per_vm_life_smbios", Bar::AtMost(11.0)),
+    ("proxmox.clone200_over_serial", Bar::AtMost(1.3)),
+    ("proxmox.inventory_calls_per_tick_10k", Bar::Exactly(1.0)),
+    ("proxmox.rss_growth_10k_lives_mb", Bar::AtMost(8.0)),
     ("runtime.idle_rss_mb", Bar::AtMost(40.0)),
     ("runtime.noop_api_calls", Bar::Exactly(0.0)),
     ("runtime.noop_passes", Bar::Open),

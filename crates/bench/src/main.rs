@@ -6,6 +6,7 @@
 
 mod ceiling;
 mod figures;
+mod machines;
 mod memory;
 mod passes;
 mod world;
@@ -22,6 +23,7 @@ async fn main() -> Result<()> {
     memory::idle(&world, &mut figures).await?;
     figures.take(median_round().await?);
     memory::ten_thousand_objects(&world, &mut figures).await?;
+    figures.take(machines::measure()?);
     figures.publish()
 }
 

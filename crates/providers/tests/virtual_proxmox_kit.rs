@@ -5,7 +5,7 @@
 #[path = "simulated/cluster.rs"]
 mod cluster;
 
-use cluster::Cluster;
+use cluster::{Cluster, bench};
 use providers::hypervisor::kit::{Case, Kit, Outcome, Report, SeedKind};
 use rstest::rstest;
 use sim::proxmox::{Profile, Release};
@@ -13,7 +13,7 @@ use sim::proxmox::{Profile, Release};
 /// Runs the whole kit; the cluster must be afterwards as it was before.
 async fn run(cluster: &Cluster, seed: SeedKind, profile: Profile) -> Report {
     let before = cluster.simulator.state();
-    let report = Kit::new(&cluster.proxmox, cluster, cluster.bench(seed, profile)).run().await;
+    let report = Kit::new(&cluster.proxmox, cluster, bench(seed, profile)).run().await;
     assert!(report.is_good(), "{report}");
     let after = cluster.simulator.state();
     assert_eq!((&before["vms"], &before["volumes"]), (&after["vms"], &after["volumes"]), "{report}");

@@ -8,3 +8,5 @@ mod cluster;
 mod golden;
 #[path = "virtual_proxmox/replay.rs"]
 mod replay;
+#[path = "virtual_proxmox/returns.rs"]
+mod returns;

@@ -44,26 +44,27 @@ impl Cluster {
         self
     }
 
-    pub(crate) fn bench(&self, seed: SeedKind, profile: Profile) -> Bench {
-        let id = |number| VmId::try_from(number).unwrap();
-        let image = VmRef { id: id(9_000), node: "pve1".parse().unwrap() };
-        Bench {
-            range: VmIdRange { first: id(1_000), last: id(1_999) },
-            node: image.node.clone(),
-            image,
-            pool: Some("hf".parse().unwrap()),
-            mode: if profile.full_clones { CloneMode::Full(None) } else { CloneMode::Linked },
-            shape: Shape { tags: [Tag::ours()].into(), ..Shape::default() },
-            seed,
-            seeds: Some("local".parse().unwrap()),
-            run: "r1".into(),
-            together: 12,
-            deadlines: Deadlines::default(),
-        }
-    }
-
     fn with(&self, rule: FaultRule) {
         self.simulator.set_faults(self.weather.iter().cloned().chain([rule]).collect());
+    }
+}
+
+/// What the kit may use there.
+pub(crate) fn bench(seed: SeedKind, profile: Profile) -> Bench {
+    let id = |number| VmId::try_from(number).unwrap();
+    let image = VmRef { id: id(9_000), node: "pve1".parse().unwrap() };
+    Bench {
+        range: VmIdRange { first: id(1_000), last: id(1_999) },
+        node: image.node.clone(),
+        image,
+        pool: Some("hf".parse().unwrap()),
+        mode: if profile.full_clones { CloneMode::Full(None) } else { CloneMode::Linked },
+        shape: Shape { tags: [Tag::ours()].into(), ..Shape::default() },
+        seed,
+        seeds: Some("local".parse().unwrap()),
+        run: "r1".into(),
+        together: 12,
+        deadlines: Deadlines::default(),
     }
 }
 

@@ -63,7 +63,10 @@ pub(super) const LAYERS: &[Layer] = &[
     program("testenv", &[]),
     program(
         "bench",
-        &["api", "reconcile", "fleet", "chassis", "runtime", "operator", "testenv", "sim", "apiserver", "xtask"],
+        &[
+            "api", "reconcile", "fleet", "providers", "chassis", "runtime", "operator", "testenv", "sim", "apiserver",
+            "xtask",
+        ],
     ),
 ];
 

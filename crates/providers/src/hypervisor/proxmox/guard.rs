@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use reconcile::Backoff;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
@@ -51,8 +52,10 @@ impl Slots {
 
 /// A clone nobody asks about any more is forgotten after this long: its task has ended, or an administrator looks.
 const FORGET: Duration = Duration::from_mins(30);
-/// When to ask again for a storage that is busy: about as long as a quick clone takes.
-const RETRY: Duration = Duration::from_secs(2);
+/// When to ask again for a storage that is busy: about as long as a quick clone takes, and not all at the same moment. If
+/// everybody came back at once, places would stay empty in between.
+const RETRY: Backoff =
+    Backoff { initial: Duration::from_secs(1), factor: 1.0, max: Duration::from_secs(1), jitter: 1.0 };
 
 /// The clones we began and have not seen end.
 #[derive(Debug)]
@@ -92,7 +95,7 @@ impl Clones {
         for storage in &storages {
             let busy = running.iter().filter(|clone| clone.node == *node && clone.storages.contains(storage)).count();
             if busy >= self.most {
-                return Err(Error::Busy { storage: storage.clone(), running: busy, retry: RETRY });
+                return Err(Error::Busy { storage: storage.clone(), running: busy, retry: RETRY.delay(1, vm.get()) });
             }
         }
         let ticket = running.last().map_or(0, |last| last.ticket + 1);
