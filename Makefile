@@ -9,8 +9,10 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Your own kubectl, else the one that `make tools` builds.
 KUBECTL ?= $(or $(shell command -v kubectl),$(shell hack/tools.sh --path kubectl))
 
-# What the lanes run. helm is built by `make tools` and is not among them yet.
-TEST_TOOLS := etcd kube-apiserver kubectl kube-controller-manager
+# What the lanes run: a control plane, and clients that others wrote. helm is built by `make tools` and is not among them
+# yet.
+PLANE_TOOLS := etcd kube-apiserver kubectl kube-controller-manager
+CLIENT_TOOLS := go-proxmox ansible-playbook proxmox-oracle
 
 # Everything is compiled once, programs and tests together, so that no lane finds other features than the one before.
 # $(1): the lanes, in order.
@@ -92,13 +94,15 @@ build: rust ## Build the programs for release.
 docker-build: ## Build the container image (later).
 	$(call later,the installation manifests)
 
-.PHONY: tools tools-etcd tools-kubernetes tools-helm
-tools: go ## Build the third-party programs that tests run, into a cache outside the tree.
+.PHONY: tools tools-etcd tools-kubernetes tools-clients tools-helm
+tools: rust go python ## Build the third-party programs that tests run, into a cache outside the tree.
 	@hack/tools.sh
 tools-etcd: go ## Only etcd.
 	@hack/tools.sh etcd
 tools-kubernetes: go ## Only kube-apiserver, kubectl and kube-controller-manager.
 	@hack/tools.sh kubernetes
+tools-clients: rust go python ## Only the clients of hypervisors that others wrote.
+	@hack/tools.sh $(CLIENT_TOOLS)
 tools-helm: go ## Only helm.
 	@hack/tools.sh helm
 
@@ -107,6 +111,7 @@ tools-helm: go ## Only helm.
 .PHONY: install uninstall
 install: ## Apply the CRDs to the cluster of the current kubeconfig.
 	$(KUBECTL) apply --server-side -f deploy/crds
+	$(KUBECTL) wait --for=condition=Established --timeout=60s -f deploy/crds
 uninstall: ## Remove the CRDs, and with them every object of their kinds.
 	$(KUBECTL) delete --ignore-not-found -f deploy/crds
 
@@ -122,15 +127,14 @@ demo: ## Show the whole thing on simulated hypervisors, without a cluster (later
 
 # What the targets above need. None of these is a file.
 
-.PHONY: rust go tools-for-tests
-rust:
-	@hack/requirements.sh rust
-go:
-	@hack/requirements.sh go
+.PHONY: rust go python tools-for-tests
+rust go python:
+	@hack/requirements.sh $@
 # Programs given by KUBEBUILDER_ASSETS are used as they are; the controllers are usually not among them.
-tools-for-tests: $(if $(KUBEBUILDER_ASSETS),,go)
+tools-for-tests: rust go python
 ifeq ($(KUBEBUILDER_ASSETS),)
-	@hack/tools.sh $(TEST_TOOLS)
+	@hack/tools.sh $(PLANE_TOOLS) $(CLIENT_TOOLS)
 else
-	@test -x "$(KUBEBUILDER_ASSETS)/kube-controller-manager" || { hack/requirements.sh go; hack/tools.sh kube-controller-manager; }
+	@test -x "$(KUBEBUILDER_ASSETS)/kube-controller-manager" || hack/tools.sh kube-controller-manager
+	@hack/tools.sh $(CLIENT_TOOLS)
 endif

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Checks that this machine has what a make target needs, and says what to do where it has not.
 #
-# usage: hack/requirements.sh [rust] [go]
+# usage: hack/requirements.sh [rust] [go] [python]
 #
 # Debian packages that are missing are installed when root runs this, in one call; anybody else is told that call.
 set -euo pipefail
 
-# Each row: the command that must exist, the packages that bring it, what it is for.
+# Each row: which language needs it (or any), the command that must succeed, the packages that bring it, what it is for.
 packages=(
-  "cc|gcc libc6-dev|links Rust programs and compiles the cryptography library"
-  "flock|util-linux|lets two runs share one build of the tools"
+  "any|exists cc|gcc libc6-dev|links Rust programs and compiles the cryptography library"
+  "any|exists flock|util-linux|lets two runs share one build of the tools"
+  "python|python3 -c 'import ensurepip'|python3 python3-venv|runs clients written in Python against our servers"
 )
 
 fail() {
@@ -19,13 +20,18 @@ fail() {
 
 exists() { command -v "$1" >/dev/null 2>&1; }
 
+for language in "$@"; do
+  [[ $language =~ ^(rust|go|python)$ ]] || fail "'$language' is none of rust, go and python"
+done
+
 missing=()
 for row in "${packages[@]}"; do
-  IFS='|' read -r program names reason <<<"$row"
-  exists "$program" && continue
+  IFS='|' read -r language check names reason <<<"$row"
+  [[ " any $* " == *" $language "* ]] || continue
+  eval "$check" >/dev/null 2>&1 && continue
   read -ra more <<<"$names"
   missing+=("${more[@]}")
-  printf 'requirements: %s is missing (%s: %s)\n' "$program" "$names" "$reason" >&2
+  printf 'requirements: missing %s: %s\n' "$names" "$reason" >&2
 done
 
 if [[ ${#missing[@]} -gt 0 ]]; then
@@ -41,6 +47,7 @@ for language in "$@"; do
   case $language in
     rust) exists cargo || fail "cargo is missing: install Rust with rustup (rust-toolchain.toml names the version)" ;;
     go) exists go || fail "go is missing: install Go as new as tools/*/go.mod ask for; the tests build real Kubernetes programs with it" ;;
-    *) fail "'$language' is neither rust nor go" ;;
+    # Of a Python that Debian did not bring, only its owner can say what is missing.
+    python) python3 -c 'import ensurepip' || fail "python3 has no ensurepip: install Python 3.11 or newer with its venv module" ;;
   esac
 done

@@ -1,25 +1,28 @@
 #!/usr/bin/env bash
-# Builds the real third-party programs that the tests run, each once, into a cache outside the tree:
+# Builds the programs that the tests run, each once, into a cache outside the tree:
 #
-#   ${XDG_CACHE_HOME:-$HOME/.cache}/hyperfleet/tools/<module>-<version>/bin/<program>
+#   ${XDG_CACHE_HOME:-$HOME/.cache}/hyperfleet/tools/<directory>-<version>/bin/<program>
 #
-# usage: hack/tools.sh [--path] [program or module ...]      (nothing named: all of them, in the order below)
+# usage: hack/tools.sh [--path] [program or directory ...]      (nothing named: all of them, in the order below)
 #
-# The version is stated once, in tools/<module>/go.mod. A stamp beside bin/, written last, holds a hash of everything that
-# went into the program; while it matches, the program counts as built. A lock file lets two runs share one build.
+# What goes into a program is pinned in tools/<directory>. A stamp beside bin/, written last, holds a hash of all of it;
+# while it matches, the program counts as built. A lock file lets two runs share one build.
 set -euo pipefail
 
 tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache="${XDG_CACHE_HOME:-${HOME:?HOME is not set, and neither is XDG_CACHE_HOME}/.cache}/hyperfleet/tools"
 
-# program | directory under tools/ | module that states the version | package.
+# program | directory under tools/ | kind | dependency whose version it carries | package.
 # What every integration test needs comes first.
 programs=(
-  "etcd                    etcd        go.etcd.io/etcd/server/v3  go.etcd.io/etcd/server/v3"
-  "kube-apiserver          kubernetes  k8s.io/kubernetes          k8s.io/kubernetes/cmd/kube-apiserver"
-  "kubectl                 kubernetes  k8s.io/kubernetes          k8s.io/kubernetes/cmd/kubectl"
-  "kube-controller-manager kubernetes  k8s.io/kubernetes          k8s.io/kubernetes/cmd/kube-controller-manager"
-  "helm                    helm        helm.sh/helm/v3            helm.sh/helm/v3/cmd/helm"
+  "etcd                    etcd        go      go.etcd.io/etcd/server/v3           go.etcd.io/etcd/server/v3"
+  "kube-apiserver          kubernetes  go      k8s.io/kubernetes                   k8s.io/kubernetes/cmd/kube-apiserver"
+  "kubectl                 kubernetes  go      k8s.io/kubernetes                   k8s.io/kubernetes/cmd/kubectl"
+  "kube-controller-manager kubernetes  go      k8s.io/kubernetes                   k8s.io/kubernetes/cmd/kube-controller-manager"
+  "go-proxmox              go-proxmox  go      github.com/luthermonson/go-proxmox  ."
+  "ansible-playbook        python      python  ansible-core                        ansible-core"
+  "proxmox-oracle          oracles     cargo   proxmox-api                         proxmox-oracle"
+  "helm                    helm        go      helm.sh/helm/v3                     helm.sh/helm/v3/cmd/helm"
 )
 
 fail() {
@@ -27,64 +30,112 @@ fail() {
   exit 1
 }
 
-# The version of module $2 in tools/$1/go.mod.
-version_of() {
-  local version
-  version=$(awk -v module="$2" '$1 == module { print $2; exit }' "$tree/tools/$1/go.mod")
-  [[ -n $version ]] || fail "tools/$1/go.mod does not require $2"
-  printf '%s' "$version"
+# Each kind of program is three functions. They read the row (program, directory, kind, dependency, package) and what
+# follows from it (version, home), and run in tools/<directory>:
+#
+#   <kind>_version   the version that is pinned there
+#   <kind>_inputs    what decides how the program comes out, beside the files there: the compiler and its flags
+#   <kind>_build     makes $home/bin/$program, with $scratch for what is in between
+
+# go: a program of a Go module, or one of ours in it.
+
+go_version() {
+  awk -v module="$dependency" '{ sub(/^require /, "") } $1 == module { print $2; exit }' go.mod
 }
 
-# Linker flags of a program of module $1 at version $2. Built outside its own repository a program does not know its
-# version: kubectl then refuses to parse what the server reports.
+go_inputs() {
+  linker_flags
+  go env GOVERSION GOOS GOARCH | tr '\n' ' '
+}
+
+go_build() {
+  # No C: the programs run on any Linux of this architecture. -mod=readonly: go.mod and go.sum are what was reviewed.
+  CGO_ENABLED=0 GOWORK=off GOFLAGS= \
+    go build -mod=readonly -buildvcs=false -trimpath -ldflags="$(linker_flags)" -o "$scratch/$program" "$package" &&
+    mv "$scratch/$program" "$home/bin/$program"
+}
+
+# Built outside its own repository a program does not know its version: kubectl then refuses to parse what the server
+# reports.
 linker_flags() {
   local flags='-s -w'
-  case $1 in
+  case $directory in
     kubernetes)
-      local number=${2#v} name=k8s.io/component-base/version
+      local number=${version#v} name=k8s.io/component-base/version
       local minor=${number#*.}
-      flags+=" -X $name.gitVersion=$2 -X $name.gitMajor=${number%%.*} -X $name.gitMinor=${minor%%.*}"
+      flags+=" -X $name.gitVersion=$version -X $name.gitMajor=${number%%.*} -X $name.gitMinor=${minor%%.*}"
       # A fixed date: the same sources give the same program.
       flags+=" -X $name.gitTreeState=clean -X $name.buildDate=1970-01-01T00:00:00Z"
       ;;
-    helm) flags+=" -X helm.sh/helm/v3/internal/version.version=$2" ;;
+    helm) flags+=" -X helm.sh/helm/v3/internal/version.version=$version" ;;
   esac
-  printf '%s' "$flags"
+  printf '%s\n' "$flags"
 }
 
-# Everything that decides how a program comes out: module $1, package $2, flags $3.
+# cargo: a program of ours around somebody's crate.
+
+cargo_version() {
+  awk -v name="name = \"$dependency\"" '$0 == name { getline; gsub(/"/, "", $3); print $3; exit }' Cargo.lock
+}
+
+cargo_inputs() {
+  cargo --version
+}
+
+cargo_build() {
+  # What was compiled stays, as it does with Go: a change in our own lines then costs seconds.
+  local compiled="$cache/cargo-target"
+  cargo build --locked --package "$package" --target-dir "$compiled" &&
+    cp "$compiled/debug/$program" "$scratch/$program" &&
+    mv "$scratch/$program" "$home/bin/$program"
+}
+
+# python: a program of a virtual environment, which is its home, with the ansible collections that it runs.
+
+python_version() {
+  sed -n "s/^$dependency==\([^ ]*\).*/\1/p" requirements.txt
+}
+
+python_inputs() {
+  python3 -c 'import sys; print(sys.version, sys.base_prefix)'
+}
+
+python_build() {
+  # An environment does not survive being moved, so it is made in its place; without the stamp nobody uses it.
+  rm -rf "$home"/{bin,collections,include,lib,lib64,pyvenv.cfg} &&
+    python3 -m venv "$home" &&
+    "$home/bin/python" -m pip install --no-input --require-hashes --only-binary=:all: --requirement requirements.txt &&
+    # The newest collection comes in an archive for a newer Python than it needs itself.
+    "$home/bin/python" -m pip download --no-input --require-hashes --only-binary=:all: --no-deps --python-version 3.13 \
+      --dest "$scratch" --requirement collections.txt &&
+    "$home/bin/python" unpack.py "$scratch"/ansible-*.whl "$home/collections"
+}
+
+# Fails where a kind's compiler is missing.
+require() {
+  case $1 in
+    go) command -v go >/dev/null || fail "go is not installed. The tests run real Kubernetes programs, which are built from source: install Go as new as tools/*/go.mod ask for" ;;
+    cargo) command -v cargo >/dev/null || fail "cargo is not installed: install Rust with rustup" ;;
+    python) command -v python3 >/dev/null || fail "python3 is not installed. The tests run clients written in Python: install Python 3.11 or newer with its venv module" ;;
+  esac
+}
+
+# A hash of everything that decides how the program comes out.
 fingerprint() {
-  { cat "$tree/tools/$1/go.mod" "$tree/tools/$1/go.sum"; printf '%s\n' "$2" "$3" "$go_version"; } | sha256sum | cut -d' ' -f1
+  {
+    find . -name target -prune -o -name __pycache__ -prune -o -type f -print | LC_ALL=C sort | xargs cat
+    printf '%s\n' "$package"
+    "${kind}_inputs"
+    printf '\n'
+  } | sha256sum | cut -d' ' -f1
 }
 
-# Builds program $1 of module $2 at version $3 from package $4 with linker flags $5 into home $6; its stamp becomes $7.
-compile() {
-  local scratch="$6/.building"
-  rm -rf "$scratch"
-  mkdir -p "$scratch" "$6/bin"
-  (
-    cd "$tree/tools/$2"
-    # No C: the programs run on any Linux of this architecture. -mod=readonly: go.mod and go.sum are what was reviewed.
-    CGO_ENABLED=0 GOWORK=off GOFLAGS= go build -mod=readonly -buildvcs=false -trimpath -ldflags="$5" -o "$scratch/$1" "$4"
-  ) >"$scratch/log" 2>&1 || {
-    printf 'failed\n'
-    cat "$scratch/log" >&2
-    fail "$1 $3 did not build; the lines above are from go build in tools/$2"
-  }
-  mv "$scratch/$1" "$6/bin/$1"
-  printf '%s\n' "$7" >"$scratch/stamp"
-  mv "$scratch/stamp" "$6/$1.stamp"
-  rm -rf "$scratch"
-}
-
-# Brings one program up to date and prints its line.
+# Brings the program of the row up to date and prints its line.
 build() {
-  local program=$1 module=$2 package=$4 version flags stamp home started
-  version=$(version_of "$module" "$3")
-  flags=$(linker_flags "$module" "$version")
-  stamp=$(fingerprint "$module" "$package" "$flags")
-  home="$cache/$module-$version"
-  mkdir -p "$home"
+  local stamp started
+  cd "$tree/tools/$directory"
+  stamp=$(fingerprint)
+  mkdir -p "$home/bin"
 
   printf '%-24s %-10s ' "$program" "$version"
   # The lock goes with the file descriptor, so a killed run leaves nothing to clean up.
@@ -94,26 +145,37 @@ build() {
     printf 'cached\n'
   else
     printf 'building ... '
-    rm -f "$home/$program.stamp"
     started=$SECONDS
-    compile "$program" "$module" "$version" "$package" "$flags" "$home" "$stamp"
+    compile "$stamp"
     printf '%d s\n' "$((SECONDS - started))"
   fi
   exec 9>&-
 }
 
-# The path of a program, built or not, for those who call it.
+# Builds the program of the row; its stamp becomes $1.
+compile() {
+  local scratch="$home/.building"
+  rm -rf "$home/$program.stamp" "$scratch"
+  mkdir "$scratch"
+  "${kind}_build" >"$scratch/log" 2>&1 || {
+    printf 'failed\n'
+    cat "$scratch/log" >&2
+    fail "$program $version did not build; the lines above are from tools/$directory"
+  }
+  printf '%s\n' "$1" >"$scratch/stamp"
+  mv "$scratch/stamp" "$home/$program.stamp"
+  rm -rf "$scratch"
+}
+
+# The path of the program of the row, built or not, for those who call it.
 show_path() {
-  printf '%s/%s-%s/bin/%s\n' "$cache" "$2" "$(version_of "$2" "$3")" "$1"
+  printf '%s\n' "$home/bin/$program"
 }
 
 action=build
 if [[ ${1-} == --path ]]; then
   action=show_path
   shift
-else
-  command -v go >/dev/null || fail "go is not installed. The tests run real Kubernetes programs, which are built from source: install Go as new as tools/*/go.mod ask for"
-  go_version=$(go env GOVERSION GOOS GOARCH | tr '\n' ' ')
 fi
 
 names=$(printf '%s\n' "${programs[@]}" | awk '{ print $1; print $2 }' | sort -u)
@@ -122,8 +184,11 @@ for name in "$@"; do
 done
 
 for row in "${programs[@]}"; do
-  read -r program module version_module package <<<"$row"
-  if [[ $# -eq 0 || " $* " == *" $program "* || " $* " == *" $module "* ]]; then
-    "$action" "$program" "$module" "$version_module" "$package"
-  fi
+  read -r program directory kind dependency package <<<"$row"
+  [[ $# -eq 0 || " $* " == *" $program "* || " $* " == *" $directory "* ]] || continue
+  [[ $action == show_path ]] || require "$kind"
+  version=$(cd "$tree/tools/$directory" && "${kind}_version")
+  [[ -n $version ]] || fail "tools/$directory does not pin $dependency"
+  home="$cache/$directory-$version"
+  "$action"
 done

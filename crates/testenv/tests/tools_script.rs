@@ -4,20 +4,39 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use rstest::rstest;
 use tempfile::TempDir;
 
-/// Counts its builds, takes a moment for each, and fails where it is told to.
+/// Goes by the names of all compilers: counts its builds, takes a moment for each, and fails where it is told to.
 const COMPILER: &str = r#"#!/bin/sh
-if [ "$1" = env ]; then printf 'go1.99\nlinux\namd64\n'; exit; fi
-echo "$*" >>"$BUILDS"
-sleep 0.2
-while [ "$1" != -o ]; do shift; done
-case $2 in *"${FAIL_ON:-nothing}") echo "cannot compile this" >&2; exit 1 ;; esac
-echo program >"$2"
-chmod +x "$2"
+build() {
+  echo "$*" >>"$BUILDS"
+  sleep 0.2
+  case $made in *"${FAIL_ON:-nothing}") echo "cannot compile this" >&2; exit 1 ;; esac
+  mkdir -p "$(dirname "$made")"
+  echo program >"$made"
+  chmod +x "$made"
+}
+after() { # the argument after the word $1
+  word=$1; shift
+  while [ "$1" != "$word" ]; do shift; done
+  echo "$2"
+}
+case "${0##*/} $*" in
+  "go env"*) printf 'go1.99\nlinux\namd64\n' ;;
+  "go build"*) made=$(after -o "$@"); build "$@" ;;
+  "cargo --version") echo 'cargo 1.99.0' ;;
+  "cargo build"*) made=$(after --target-dir "$@")/debug/$(after --package "$@"); build "$@" ;;
+  "python3 -c"*) echo '3.99' ;;
+  "python3 -m venv "*) mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
+  "python -m pip install"*) made=${0%/*}/ansible-playbook; build "$@" ;;
+  "python -m pip download"*) touch "$(after --dest "$@")/ansible-1.whl" ;;
+  "python unpack.py "*) mkdir "$3" ;;
+  *) echo "nobody taught me: $0 $*" >&2; exit 1 ;;
+esac
 "#;
 
-/// A tree with the script and its modules, a cache, and the pretending compiler.
+/// A tree with the script and its modules, a cache, and the pretending compilers.
 struct Place {
     directory: TempDir,
 }
@@ -30,9 +49,11 @@ impl Place {
             Command::new("cp").arg("-r").args([source.join("hack"), source.join("tools")]).arg(place.path("")).status();
         assert!(copy.expect("cp runs").success());
         std::fs::create_dir(place.path("bin")).expect("a new directory");
-        std::fs::write(place.path("bin/go"), COMPILER).expect("a new file");
-        let executable = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(place.path("bin/go"), executable).expect("our own file");
+        for compiler in ["bin/go", "bin/cargo", "bin/python3"] {
+            std::fs::write(place.path(compiler), COMPILER).expect("a new file");
+            let executable = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(place.path(compiler), executable).expect("our own file");
+        }
         place
     }
 
@@ -75,29 +96,51 @@ fn what_every_integration_test_needs_is_built_first_with_a_line_each() {
     assert!(output.status.success(), "{output:?}");
     let lines = text(&output.stdout);
     let programs: Vec<&str> = lines.lines().filter_map(|line| line.split(' ').next()).collect();
-    assert_eq!(programs, ["etcd", "kube-apiserver", "kubectl", "kube-controller-manager", "helm"]);
-    assert!(lines.lines().all(|line| line.contains(" v") && line.ends_with(" s")), "{lines}");
-    assert!(place.built("kubectl").is_file());
+    assert_eq!(programs[..4], ["etcd", "kube-apiserver", "kubectl", "kube-controller-manager"]);
+    assert_eq!(programs[4..], ["go-proxmox", "ansible-playbook", "proxmox-oracle", "helm"]);
+    assert!(lines.lines().all(|line| line.ends_with(" s")), "{lines}");
+    for program in programs {
+        assert!(place.built(program).is_file(), "{program}");
+    }
 }
 
 #[test]
-fn a_second_run_builds_nothing() {
+fn each_home_is_named_by_the_version_that_the_files_pin() {
     let place = Place::new();
-    place.run(&["kubernetes"]);
-    assert_eq!(place.builds(), 3);
-    let lines = text(&place.run(&["kubernetes"]).stdout);
-    assert_eq!(place.builds(), 3);
+    let home = |program: &str| {
+        let program = place.built(program);
+        program.ancestors().nth(2).unwrap().file_name().unwrap().to_str().unwrap().to_owned()
+    };
+    assert!(home("etcd").starts_with("etcd-v3."), "{}", home("etcd"));
+    assert!(home("go-proxmox").starts_with("go-proxmox-v0."), "{}", home("go-proxmox"));
+    assert!(home("ansible-playbook").starts_with("python-2."), "{}", home("ansible-playbook"));
+    assert!(home("proxmox-oracle").starts_with("oracles-0."), "{}", home("proxmox-oracle"));
+}
+
+#[rstest]
+#[case::go("kubernetes", 3)]
+#[case::cargo("oracles", 1)]
+#[case::python("python", 1)]
+fn a_second_run_builds_nothing(#[case] directory: &str, #[case] programs: usize) {
+    let place = Place::new();
+    place.run(&[directory]);
+    assert_eq!(place.builds(), programs);
+    let lines = text(&place.run(&[directory]).stdout);
+    assert_eq!(place.builds(), programs);
     assert!(lines.lines().all(|line| line.ends_with("cached")), "{lines}");
 }
 
-#[test]
-fn changed_dependencies_are_built_again() {
+#[rstest]
+#[case::go("etcd", "go.sum")]
+#[case::cargo("oracles", "proxmox/src/main.rs")]
+#[case::python("python", "collections.txt")]
+fn whatever_changes_is_built_again(#[case] directory: &str, #[case] file: &str) {
     let place = Place::new();
-    place.run(&["etcd"]);
-    let sums = place.path("tools/etcd/go.sum");
-    let changed = std::fs::read_to_string(&sums).unwrap() + "example.org/new v1.0.0 h1:x\n";
-    std::fs::write(&sums, changed).unwrap();
-    place.run(&["etcd"]);
+    place.run(&[directory]);
+    let file = place.path("tools").join(directory).join(file);
+    let changed = std::fs::read_to_string(&file).unwrap() + "\n";
+    std::fs::write(&file, changed).unwrap();
+    assert!(place.run(&[directory]).status.success());
     assert_eq!(place.builds(), 2);
 }
 
@@ -112,15 +155,15 @@ fn kubernetes_programs_are_told_their_version() {
     assert!(build.contains("-mod=readonly"), "{build}");
 }
 
-#[test]
-fn a_failed_build_shows_why_and_is_tried_again() {
+#[rstest]
+fn a_failed_build_shows_why_and_is_tried_again(#[values("etcd", "proxmox-oracle", "ansible-playbook")] program: &str) {
     let place = Place::new();
-    let output = place.script(&["etcd"]).env("FAIL_ON", "etcd").output().unwrap();
+    let output = place.script(&[program]).env("FAIL_ON", program).output().unwrap();
     assert!(!output.status.success());
     assert!(text(&output.stderr).contains("cannot compile this"), "{output:?}");
-    assert!(!place.built("etcd").exists());
-    assert!(place.run(&["etcd"]).status.success());
-    assert!(place.built("etcd").is_file());
+    assert!(!place.built(program).exists());
+    assert!(place.run(&[program]).status.success());
+    assert!(place.built(program).is_file());
 }
 
 #[test]
@@ -141,6 +184,7 @@ fn without_go_it_says_what_is_missing_and_why() {
     let output = place.run(&["etcd"]);
     assert!(!output.status.success());
     assert!(text(&output.stderr).contains("go is not installed"), "{output:?}");
+    assert!(place.run(&["oracles"]).status.success(), "what needs no Go does without");
 }
 
 #[test]
@@ -148,6 +192,6 @@ fn an_unknown_name_is_refused_before_anything_is_built() {
     let place = Place::new();
     let output = place.run(&["etcd", "tetcd"]);
     assert!(!output.status.success());
-    assert!(text(&output.stderr).contains("nothing is called 'tetcd'; there are: etcd helm"), "{output:?}");
+    assert!(text(&output.stderr).contains("nothing is called 'tetcd'; there are: ansible-playbook etcd"), "{output:?}");
     assert_eq!(place.builds(), 0);
 }

@@ -1,7 +1,11 @@
 //! Files that come from outside.
 
+use sha1::Sha1;
+use sha2::{Digest as _, Sha224, Sha256, Sha384, Sha512};
+
 use super::{Call, disks};
 use crate::proxmox::failure::{Failure, Outcome};
+use crate::proxmox::hex::hex;
 use crate::proxmox::model::{Content, Volume};
 
 pub(super) fn upload(call: &Call) -> Outcome {
@@ -31,11 +35,19 @@ pub(super) fn upload(call: &Call) -> Outcome {
             return Err(Failure::died(format!("storage '{storage}' does not support '{word}' content")));
         }
     }
+    let expected = call.params.get("checksum").map(str::to_lowercase);
+    let algorithm = call.params.get("checksum-algorithm").unwrap_or_default().to_owned();
     let size = u64::try_from(file.bytes.len()).unwrap_or(u64::MAX);
     call.fork("imgcopy", "", move |worker| async move {
         worker.log(format!("starting file import from: /var/tmp/pveupload-{size:x}"));
         worker.log(format!("target node: {node}"));
         worker.log(format!("file size is: {size}"));
+        if let (Some(expected), Some(got)) = (expected, checksum(&algorithm, &file.bytes)) {
+            if got != expected {
+                return Err(Failure::died(format!("checksum mismatch: got '{got}' != expect '{expected}'")));
+            }
+            worker.log("calculating checksum...OK, checksum verified");
+        }
         let volume = Volume {
             content,
             format: if content == Content::Iso { "iso" } else { "raw" },
@@ -52,6 +64,18 @@ pub(super) fn upload(call: &Call) -> Outcome {
         worker.log("finished file import successfully");
         Ok(())
     })
+}
+
+/// The checksum of a file, by the algorithms that need no further library.
+fn checksum(algorithm: &str, bytes: &[u8]) -> Option<String> {
+    match algorithm {
+        "sha1" => Some(hex(&Sha1::digest(bytes))),
+        "sha224" => Some(hex(&Sha224::digest(bytes))),
+        "sha256" => Some(hex(&Sha256::digest(bytes))),
+        "sha384" => Some(hex(&Sha384::digest(bytes))),
+        "sha512" => Some(hex(&Sha512::digest(bytes))),
+        _ => None,
+    }
 }
 
 /// A name without a path and without what file systems do not like.

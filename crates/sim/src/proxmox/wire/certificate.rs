@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rcgen::{CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair};
+use rcgen::{
+    CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
@@ -31,6 +33,8 @@ impl Authority {
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::new(Vec::new())?;
         params.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        // Clients that check strictly want an authority to say that it may sign.
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         params.distinguished_name = named("Proxmox Virtual Environment");
         let pem = params.self_signed(&key)?.pem();
         let issuer = Issuer::new(params, key);
@@ -80,6 +84,8 @@ fn leaf(issuer: &Issuer<'static, KeyPair>, names: &[String]) -> Result<Arc<Certi
     let key = KeyPair::generate()?;
     let mut params = CertificateParams::new(names.to_vec())?;
     params.distinguished_name = named(names.first().map_or("node", String::as_str));
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    params.use_authority_key_identifier_extension = true;
     let certificate = params.signed_by(&key, issuer)?;
     let chain = vec![CertificateDer::from(certificate.der().to_vec())];
     let secret = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
