@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use super::Composed;
 use super::text::{is_integer, split_list};
 
 type Check = fn(&str) -> Result<(), String>;
@@ -12,6 +13,18 @@ pub(super) fn check(name: &str, text: &str) -> Result<(), String> {
         Some(element) => split_list(text).try_for_each(|part| one(element)(part)),
         None => one(name)(text),
     }
+}
+
+/// Checks a composed value as a whole, where its parts alone do not tell.
+pub(super) fn whole(name: &str, value: &Composed) -> Result<(), String> {
+    if name != "pve-vm-cpu-conf" {
+        return Ok(());
+    }
+    let model = value.get("cputype").unwrap_or("kvm64");
+    let known = model.starts_with("custom-") || CPU_MODELS.contains(&model);
+    ensure(known, &format!("Built-in cputype '{model}' is not defined (missing 'custom-' prefix?)"))?;
+    let limited = value.get("reported-model").is_none();
+    ensure(limited, "Property 'reported-model' not allowed in VM-specific CPU config.")
 }
 
 fn one(name: &str) -> Check {
@@ -57,10 +70,6 @@ fn one(name: &str) -> Check {
         }
         "pve-qm-bootdev" => |text| ensure(is_boot_device(text), &format!("invalid boot device '{text}'")),
         "pve-qm-bootdisk" => |text| ensure(is_drive(text), &format!("invalid boot disk '{text}'")),
-        "pve-cpu-type" => |text| {
-            let known = text.starts_with("custom-") || CPU_MODELS.contains(&text);
-            ensure(known, &format!("Built-in cputype '{text}' is not defined (missing 'custom-' prefix?)"))
-        },
         "pve-startup-order" => |text| ensure(is_startup(text), "unable to parse startup options"),
         "pve-hotplug-features" => |text| ensure(is_hotplug(text), "unable to parse hotplug option"),
         "pve-storage-content" => |text| ensure(CONTENT.contains(&text), &format!("invalid content type '{text}'")),
@@ -227,7 +236,7 @@ fn is_drive(text: &str) -> bool {
 }
 
 fn is_boot_device(text: &str) -> bool {
-    numbered(text, &["net", "usb", "hostpci"]) || is_drive(text)
+    numbered(text, &["net", "usb", "hostpci", "ide", "scsi", "virtio", "sata"])
 }
 
 fn is_startup(text: &str) -> bool {

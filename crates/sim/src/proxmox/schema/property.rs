@@ -29,7 +29,7 @@ pub(super) fn check_format(format: &Format, text: &str, path: &str, release: Rel
     match format {
         Format::Composed(rules) => parse(text, rules, path, release).map(drop),
         Format::Named(name) => match COMPOSED.get(name) {
-            Some(rules) => parse(text, rules, path, release).map(drop),
+            Some(rules) => parse(text, rules, path, release).and_then(|composed| super::format::whole(name, &composed)),
             None => super::format::check(name, text),
         },
     }

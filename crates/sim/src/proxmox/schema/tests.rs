@@ -63,6 +63,12 @@ fn every_pattern_of_both_releases_compiles() {
     "nothing",
     "invalid format - format error\nscsi0.file: invalid format - unable to parse volume ID 'nothing'\n\n"
 )]
+#[case("cpu", "z80", "invalid format - Built-in cputype 'z80' is not defined (missing 'custom-' prefix?)\n")]
+#[case(
+    "boot",
+    "order=tpmstate0",
+    "invalid format - format error\nboot.order: invalid format - invalid boot device 'tpmstate0'\n\n"
+)]
 #[case("sshkeys", "a b", "invalid format - invalid urlencoded string: a b\n")]
 #[case("digest", "00000000000000000000000000000000000000000", "value may only be 40 characters long")]
 fn a_wrong_option_is_named_in_the_servers_words(#[case] name: &str, #[case] value: &str, #[case] says: &str) {
