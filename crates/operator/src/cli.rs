@@ -3,6 +3,7 @@
 mod completions;
 mod crds;
 mod operator;
+mod verify;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -27,6 +28,7 @@ const EXAMPLES: &str = "Examples:
   hyperfleet crds | kubectl apply -f -      install the custom resource definitions
   hyperfleet operator --leader-elect        run the operator against the current cluster
   hyperfleet operator --print-settings      show every setting, its value and where it comes from
+  hyperfleet verify proxmox --help          try out a Proxmox VE before you trust it with your jobs
   kubectl explain runnerpools.spec          read what a pool can be told";
 
 /// The whole command line, as clap sees it.
@@ -41,6 +43,7 @@ pub fn command() -> Command {
         .arg_required_else_help(true)
         .subcommand(operator::command())
         .subcommand(crds::command())
+        .subcommand(verify::command())
         .subcommand(completions::command())
         .subcommand(Command::new("version").about("Print the version"))
 }
@@ -52,7 +55,7 @@ pub async fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return misunderstood(&error),
     };
     match dispatch(&matches).await {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             print::error(&error);
             ExitCode::FAILURE
@@ -60,13 +63,15 @@ pub async fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-async fn dispatch(matches: &ArgMatches) -> anyhow::Result<()> {
+async fn dispatch(matches: &ArgMatches) -> anyhow::Result<ExitCode> {
     match matches.subcommand() {
-        Some(("operator", matches)) => operator::run(matches).await,
-        Some(("crds", _)) => crds::run(),
-        Some(("completions", matches)) => completions::run(matches),
-        _ => Ok(print::out(&format!("hyperfleet {VERSION}\n"))?),
+        Some(("operator", matches)) => operator::run(matches).await?,
+        Some(("crds", _)) => crds::run()?,
+        Some(("verify", matches)) => return verify::run(matches).await,
+        Some(("completions", matches)) => completions::run(matches)?,
+        _ => print::out(&format!("hyperfleet {VERSION}\n"))?,
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Help and version are what was asked for; a flag other operators have gets what replaces it; the rest is clap's.
@@ -107,11 +112,13 @@ mod tests {
 
     #[test]
     fn every_command_has_help_and_every_flag_too() {
-        for command in command().get_subcommands() {
+        fn check(command: &Command) {
             assert!(command.get_about().is_some(), "{}", command.get_name());
             for argument in command.get_arguments() {
                 assert!(argument.get_help().is_some(), "{} {}", command.get_name(), argument.get_id());
             }
+            command.get_subcommands().for_each(check);
         }
+        check(&command());
     }
 }

@@ -141,9 +141,10 @@ impl Client {
             subject = call.subject,
             status = field::Empty,
         );
-        let copy = self.recorder.as_ref().map(|recorder| {
-            (recorder, call.path.clone(), call.headers.clone(), call.body.clone())
-        });
+        let copy = self
+            .recorder
+            .as_ref()
+            .map(|recorder| (recorder, call.path.clone(), call.headers.clone(), call.body.clone()));
         let started = Instant::now();
         let outcome = self.exchange(call).instrument(span.clone()).await;
         note(&span, &outcome);

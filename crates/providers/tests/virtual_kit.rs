@@ -4,9 +4,12 @@
 #[path = "memory/provider.rs"]
 mod memory;
 
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
 use memory::Memory;
-use providers::hypervisor::kit::{Bench, Case, Deadlines, Kit, NoFaults, Outcome, Report, SeedKind};
-use providers::hypervisor::{CloneMode, Keyring, Shape, Tag, VmId, VmIdRange};
+use providers::hypervisor::kit::{Bench, Case, Deadlines, Kit, NoFaults, Outcome, Report, SeedKind, Watcher};
+use providers::hypervisor::{CloneMode, Keyring, Shape, Tag, VmId, VmIdRange, VmRef};
 
 fn hypervisor() -> Memory {
     let key = vec![7; 32].into();
@@ -111,4 +114,39 @@ async fn a_range_that_is_too_small_is_said_before_anything_is_made() {
         report.to_string(),
         "preparation  FAILED      0.0 s  40 free VMIDs are needed in the range\n0 passed, 0 skipped, 1 failed"
     );
+}
+
+/// Ends the run when the first VM is planned.
+#[derive(Default)]
+struct Impatient {
+    ending: Mutex<bool>,
+    present: Mutex<BTreeSet<VmRef>>,
+}
+
+impl Watcher for Impatient {
+    fn is_ending(&self) -> bool {
+        *self.ending.lock().expect("nobody panics with it")
+    }
+
+    fn may_exist(&self, vm: &VmRef) {
+        *self.ending.lock().expect("nobody panics with it") = true;
+        self.present.lock().expect("nobody panics with it").insert(vm.clone());
+    }
+
+    fn is_gone(&self, vm: &VmRef) {
+        self.present.lock().expect("nobody panics with it").remove(vm);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_ended_early_begins_nothing_new_and_clears_away() {
+    let hypervisor = hypervisor();
+    let watcher = Impatient::default();
+    let cases = [Case::Health, Case::FullLife, Case::Tags];
+    let report = Kit::new(&hypervisor, &NoFaults, bench(&hypervisor)).only(&cases).watched(&watcher).run().await;
+    let names: Vec<&str> = report.entries.iter().map(|entry| entry.case).collect();
+    assert_eq!(names, ["health", "full-life"]);
+    assert_eq!(outcome(&report, Case::FullLife), &Outcome::Skipped("interrupted before its end".into()));
+    assert!(report.residue.is_empty() && watcher.present.lock().unwrap().is_empty(), "{report}");
+    assert_eq!(hypervisor.leftovers_of_all(), (0, 0, 0));
 }

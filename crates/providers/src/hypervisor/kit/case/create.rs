@@ -38,7 +38,7 @@ pub(super) async fn listed<H: Hypervisor, F: Faults>(shop: &Workshop<'_, H, F>) 
     let range = VmIdRange { first: piece.vm.id, last: piece.vm.id };
     let ours: Vec<_> = shop.find(&piece, range).await?.iter().map(|seen| seen.vm().id).collect();
     ensure(ours == [piece.vm.id], format!("the search must find it by its allocation: {ours:?}"))?;
-    Ok(format!("{} of {} guests listed; found by its owner", piece.vm.id, inventory.vms.len()))
+    Ok(format!("VM {} is listed among {} guests and found by its owner", piece.vm.id, inventory.vms.len()))
 }
 
 pub(super) async fn concurrent<H: Hypervisor, F: Faults>(shop: &Workshop<'_, H, F>) -> Result<String, Failure> {

@@ -6,7 +6,7 @@ use super::super::bench::{SeedKind, larger};
 use super::super::faults::Faults;
 use super::super::workshop::{Failure, Piece, Workshop, ensure, patiently};
 use crate::hypervisor::{
-    Bytes, Error, Gib, Hypervisor, Media, Native, NoCloud, Object, Power, PowerAction, Seed, Seen, Shape, Tag,
+    Bytes, Error, Gib, Hypervisor, Media, Missing, Native, NoCloud, Object, Power, PowerAction, Seed, Seen, Shape, Tag,
 };
 
 pub(super) async fn health<H: Hypervisor, F: Faults>(shop: &Workshop<'_, H, F>) -> Result<String, Failure> {
@@ -16,7 +16,11 @@ pub(super) async fn health<H: Hypervisor, F: Faults>(shop: &Workshop<'_, H, F>) 
     let missing = patiently(shop.bench, || shop.hypervisor.permissions(&needs)).await?;
     let required: Vec<String> = missing.iter().filter(|one| one.required).map(ToString::to_string).collect();
     ensure(required.is_empty(), format!("privileges are missing: {}", required.join("; ")))?;
-    let advice: Vec<String> = missing.iter().map(|one| format!("; better with {one}")).collect();
+    let lacks = |one: &Missing| {
+        let privileges: Vec<&str> = one.privileges.iter().map(String::as_str).collect();
+        format!("; better with {} on {}", privileges.join(", "), one.path)
+    };
+    let advice: Vec<String> = missing.iter().map(lacks).collect();
     Ok(format!("version {}, as {}{}", health.version, health.identity, advice.concat()))
 }
 
