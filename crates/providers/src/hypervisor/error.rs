@@ -28,7 +28,7 @@ pub enum Error {
         vm: VmRef,
     },
     /// An operation holds the VM, or did when its node died.
-    #[error("{object} is locked ({kind}); wait for that operation, or, if none runs, have an administrator unlock it")]
+    #[error("{object} is locked ({kind}); {}", kind.remedy())]
     Locked {
         /// What is locked.
         object: Object,
@@ -110,7 +110,7 @@ pub enum Error {
         detail: String,
     },
     /// A node, or the whole hypervisor, does not answer; nothing was changed.
-    #[error("{object} cannot be reached: {detail}")]
+    #[error("{object} cannot be reached: {detail}; check that it is up and the way to it")]
     NodeUnreachable {
         /// What does not answer.
         object: Object,
@@ -153,7 +153,7 @@ pub enum Error {
         retry: Duration,
     },
     /// Anything else.
-    #[error("{object}: {detail}")]
+    #[error("{object}: {detail}; the hypervisor's log may say more")]
     Unexpected {
         /// What it was about.
         object: Object,

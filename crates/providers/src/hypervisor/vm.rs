@@ -142,6 +142,22 @@ impl Lock {
             other => Self::Other(other.to_owned()),
         }
     }
+
+    /// What is to be done about it.
+    pub(super) const fn remedy(&self) -> &'static str {
+        match self {
+            Self::Destroyed => {
+                "its removal goes on or broke off; if it broke off, have an administrator remove what is left of it"
+            }
+            // It may have no ownership record yet, and then it would not be ours to remove.
+            Self::Clone | Self::Create => {
+                "wait for that operation, or, if none runs, have an administrator unlock or remove it"
+            }
+            Self::Backup | Self::Migrate | Self::Snapshot | Self::Suspended | Self::Other(_) => {
+                "wait for that operation, or, if none runs, have an administrator unlock it"
+            }
+        }
+    }
 }
 
 impl fmt::Display for Lock {

@@ -12,11 +12,12 @@ use http_body_util::{BodyExt as _, Collected, Full};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::Release;
 use super::access::{Who, permitted};
 use super::api::{self, Call};
 use super::control::{self, FaultId, Scene};
 use super::failure::{Failure, Outcome};
-use super::schema::{Errors, Found, Given, Method, validate};
+use super::schema::{Catalogue, Errors, Found, Given, Method, validate};
 use super::wire::{Dropped, Reply, Request};
 use super::world::World;
 
@@ -105,12 +106,18 @@ async fn carried_out(
 ) -> Outcome<Reply> {
     let node = found.bound.get("node").cloned();
     let to_node = found.method.goes_to_node();
+    let release = node.as_deref().filter(|_| to_node).map_or(world.release, |node| world.release_of(node));
+    // A node of another release holds the call to its own schema.
+    let Some(there) = Catalogue::of(release).find(&request.verb, &request.path) else {
+        return Ok(Reply::no_route(&request.verb, &request.path));
+    };
     if let Some(node) = node.as_deref().filter(|_| to_node) {
         reachable(world, node)?;
     }
     let errand = Errand {
         world: Arc::clone(world),
-        found: (found.template, found.method),
+        found: (there.template, there.method),
+        release,
         slot: node.filter(|_| found.method.is_protected()),
         who: who.clone(),
         scene: scene.clone(),
@@ -136,6 +143,8 @@ async fn carried_out(
 struct Errand {
     world: Arc<World>,
     found: (&'static str, &'static Method),
+    /// That of the node that does it.
+    release: Release,
     /// The node whose root daemon does it.
     slot: Option<String>,
     who: Who,
@@ -146,7 +155,7 @@ struct Errand {
 
 impl Errand {
     async fn run(self) -> Outcome<Reply> {
-        let Self { world, found: (template, method), slot, who, scene, conflicts, request } = self;
+        let Self { world, found: (template, method), release, slot, who, scene, conflicts, request } = self;
         let _place = match &slot {
             Some(node) => Some(world.slot(node).await),
             None => None,
@@ -160,7 +169,7 @@ impl Errand {
             let errors: Errors = conflicts.into_iter().map(|name| (name, text.to_owned())).collect();
             return Err(Failure::Params(errors));
         }
-        let params = validate(method, &request.fields, world.release).map_err(Failure::Params)?;
+        let params = validate(method, &request.fields, release).map_err(Failure::Params)?;
         let call = Call { world: Arc::clone(&world), who, params, upload: request.upload, scene: scene.clone() };
         let outcome = api::dispatch(&request.verb, template, call).await;
         if let Some(fault) = world.fault(FaultId::F10, &scene) {

@@ -1,6 +1,7 @@
 //! The locks that calls and tasks wait for, each with the words of its time-out.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -27,8 +28,29 @@ impl Name {
             Self::Storage { storage, .. } => {
                 format!("can't lock file '/var/lock/pve-manager/pve-storage-{storage}' - got timeout")
             }
-            Self::SharedStorage(storage) => format!("cfs-lock 'storage-{storage}' error: got lock request timeout"),
-            Self::Users => "cfs-lock 'file-user_cfg' error: got lock request timeout".to_owned(),
+            Self::SharedStorage(_) | Self::Users => {
+                format!("cfs-lock '{}' error: got lock request timeout", self.cluster_wide().unwrap_or_default())
+            }
+        }
+    }
+
+    /// Its name among the locks of the whole cluster, which need its majority.
+    pub(crate) fn cluster_wide(&self) -> Option<String> {
+        match self {
+            Self::SharedStorage(storage) => Some(format!("storage-{storage}")),
+            Self::Users => Some("file-user_cfg".to_owned()),
+            Self::Vm(_) | Self::Storage { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Vm(vmid) => write!(f, "VM {vmid}"),
+            Self::Storage { node, storage } => write!(f, "storage {storage} on {node}"),
+            Self::SharedStorage(storage) => write!(f, "storage {storage}"),
+            Self::Users => f.write_str("users and pools"),
         }
     }
 }
@@ -83,6 +105,15 @@ impl Locks {
     /// Gives back what [`Locks::seize`] took; false if it was not taken.
     pub(crate) fn release(&self, name: &Name) -> bool {
         self.outside.lock().unwrap_or_else(PoisonError::into_inner).remove(name).is_some()
+    }
+
+    /// The locks that somebody holds now, inside or outside.
+    pub(crate) fn held(&self) -> Vec<String> {
+        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held: Vec<&Name> =
+            table.iter().filter(|(_, lock)| lock.try_write().is_err()).map(|(name, _)| name).collect();
+        held.sort();
+        held.into_iter().map(ToString::to_string).collect()
     }
 
     /// Whether something outside holds it.

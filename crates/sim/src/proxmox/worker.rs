@@ -44,6 +44,7 @@ impl Worker {
     /// Takes a lock; what it says while it waits is in the log.
     pub(crate) async fn lock_as(&self, name: &Name, mode: Mode, patience: Duration) -> Outcome<Held> {
         const WAITING: &str = "trying to acquire lock...";
+        self.world.check_majority(name)?;
         let taken = self.world.locks.take(name, mode, patience, || self.log(WAITING)).await;
         let (held, waited) = taken.map_err(Failure::Died)?;
         if waited == Waited::Yes
@@ -148,6 +149,15 @@ impl Worker {
         task.log.push(line);
         task.end = Some((now, status));
         task.abort = None;
+    }
+
+    /// The task is killed where it stands: what it has made stays, what it has locked is free.
+    pub(crate) async fn killed<T>(&self) -> T {
+        let abort = self.world.state().tasks.get_mut(&self.upid).and_then(|task| task.abort.take());
+        if let Some(abort) = abort {
+            abort.abort();
+        }
+        std::future::pending().await
     }
 
     /// The task is gone without having said anything.

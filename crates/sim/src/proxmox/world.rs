@@ -102,6 +102,7 @@ impl World {
 
     /// A lock that a call, not a task, waits for.
     pub(crate) async fn lock(&self, name: &Name, patience: Duration) -> Outcome<Held> {
+        self.check_majority(name)?;
         let taken = self.locks.take(name, Mode::Alone, patience, || {}).await;
         taken.map(|(held, _)| held).map_err(Failure::Died)
     }
@@ -137,6 +138,29 @@ impl World {
     /// Fails while the cluster cannot write.
     pub(crate) fn check_quorum(&self) -> Outcome<()> {
         if self.state().quorate { Ok(()) } else { Err(Failure::died("cluster not ready - no quorum?")) }
+    }
+
+    /// Fails for a lock of the whole cluster while that has no majority.
+    pub(crate) fn check_majority(&self, name: &Name) -> Outcome<()> {
+        match name.cluster_wide() {
+            Some(lock) if !self.state().quorate => Err(Failure::died(format!("cfs-lock '{lock}' error: no quorum!"))),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Fails where a VM's file would be written while the cluster's file system can only be read.
+    pub(crate) fn check_writable(&self, node: &str, vmid: u32) -> Outcome<()> {
+        let state = self.state();
+        if state.quorate {
+            return Ok(());
+        }
+        let file = format!("/etc/pve/nodes/{node}/qemu-server/{vmid}.conf.tmp.{}", state.next_pid);
+        Err(Failure::died(format!("unable to open file '{file}' - Permission denied")))
+    }
+
+    /// The release of a node.
+    pub(crate) fn release_of(&self, node: &str) -> Release {
+        self.state().nodes.get(node).and_then(|node| node.release).unwrap_or(self.release)
     }
 
     /// When the statistics that a reader sees now were broadcast.

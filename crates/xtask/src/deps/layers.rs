@@ -64,7 +64,16 @@ pub(super) const LAYERS: &[Layer] = &[
     program(
         "bench",
         &[
-            "api", "reconcile", "fleet", "providers", "chassis", "runtime", "operator", "testenv", "sim", "apiserver",
+            "api",
+            "reconcile",
+            "fleet",
+            "providers",
+            "chassis",
+            "runtime",
+            "operator",
+            "testenv",
+            "sim",
+            "apiserver",
             "xtask",
         ],
     ),

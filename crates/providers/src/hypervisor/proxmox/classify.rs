@@ -14,6 +14,23 @@ use crate::hypervisor::error::Error;
 use crate::hypervisor::object::{Object, Shared};
 use crate::hypervisor::vm::Lock;
 
+/// What a hypervisor cannot do, and what can be done instead.
+const IMPOSSIBLE: &[(&str, &str)] = &[
+    ("Linked clone feature is not supported", "allow full clones, or move the image to a storage that can link them"),
+    ("can't clone VM to node", "use a node that has the image's storage, or an image of that node"),
+    ("shrinking disks is not supported", "ask for the size the disk has, or a larger one"),
+];
+
+/// How the kinds of storage say that they are full.
+const FULL: &[&str] = &[
+    "No space left on device",
+    "insufficient free space",
+    "Insufficient free space",
+    "not enough free space",
+    "free space in thin pool",
+    "out of space",
+];
+
 /// What was asked for when something failed.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
@@ -116,14 +133,11 @@ impl Asked {
         if has("protection mode enabled") {
             return Error::Protected { object };
         }
-        if has("is running - destroy failed") || has("already running") {
+        if ["is running - destroy failed", "already running", "quit/powerdown failed"].into_iter().any(has) {
             return Error::Running { object };
         }
-        if ["Linked clone feature is not supported", "can't clone VM to node", "shrinking disks is not supported"]
-            .into_iter()
-            .any(has)
-        {
-            return Error::Unsupported { object, detail };
+        if let Some((_, remedy)) = IMPOSSIBLE.iter().find(|(sentence, _)| has(sentence)) {
+            return Error::Unsupported { object, detail: format!("{detail}; {remedy}") };
         }
         if has("already exists") || has("File exists") {
             return Error::AlreadyExists { object: taken(text).unwrap_or(object), detail };
@@ -131,10 +145,7 @@ impl Asked {
         if has("only root can") {
             return Error::PermissionDenied { object, path: None, privilege: Some("the superuser's ticket".into()) };
         }
-        if ["No space left on device", "insufficient free space", "not enough free space", "out of space"]
-            .into_iter()
-            .any(has)
-        {
+        if FULL.iter().any(|sentence| has(sentence)) {
             return Error::Exhausted { object, detail };
         }
         if has("hostname lookup") || has("Name or service not known") {
@@ -164,10 +175,18 @@ fn lock(text: &str) -> Shared {
     }
 }
 
-/// What is in the way: a volume, or `None` for the thing itself.
+/// What is in the way: a VM's settings, a volume, or `None` for the thing itself.
 fn taken(text: &str) -> Option<Object> {
-    let volume = between(text, "disk image '", "'").or_else(|| between(text, "Logical Volume \"", "\""));
-    let volume = volume.or_else(|| text.contains("lvcreate").then_some(text));
+    // A clone's task speaks of its image; what is taken is the new VM's number.
+    let vm = between(text, "/qemu-server/", ".conf").or_else(|| between(text, "unable to create VM ", ":"));
+    if let Some(id) = vm.and_then(|id| id.parse().ok()) {
+        return Some(Object::Vm(id));
+    }
+    let volume = between(text, "disk image '", "'")
+        .or_else(|| between(text, "Logical Volume \"", "\""))
+        .or_else(|| between(text, "zfs error: cannot create '", "'"))
+        .or_else(|| between(text, "rbd create '", "'"))
+        .or_else(|| text.contains("lvcreate").then_some(text));
     volume.map(|volume| Object::Volume(volume.to_owned()))
 }
 

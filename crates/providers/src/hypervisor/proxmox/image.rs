@@ -27,7 +27,7 @@ impl Proxmox {
     /// What an image is like and where it can be cloned.
     pub(super) async fn inspect_image(&self, image: &VmRef) -> Result<Image, Error> {
         let object = Object::Image(image.id);
-        let config = self.config(image, object.clone()).await?;
+        let config = self.settled(image, self.config(image, object.clone()).await).await?;
         let feature = Request::vm(Method::GET, "/nodes/{node}/qemu/{vmid}/feature", image).about(object);
         let Feature { has, nodes } = self.api.call(feature.with(Form::new().put("feature", "clone"))).await?;
         let drives = config.drives();
@@ -73,7 +73,9 @@ impl Proxmox {
                 Err(error)
             }
             // What is missing or held before the new VM exists is the image.
-            Err(Error::NotFound { object: Object::Vm(_) }) => Err(Error::NotFound { object: Object::Image(source.id) }),
+            Err(Error::NotFound { object: Object::Vm(_) }) => {
+                self.settled(source, Err(Error::NotFound { object: Object::Image(source.id) })).await
+            }
             Err(Error::Locked { kind, .. }) => Err(Error::Locked { object: Object::Image(source.id), kind }),
             Err(error) => Err(error),
         }

@@ -49,20 +49,22 @@ impl Proxmox {
         }
     }
 
-    /// Turns "not here" and "not for you" into what is certain: a VM that is gone looks like either, and one that
-    /// moved, or that its pool does not hold yet, looks the same.
+    /// Turns "not here" and "not for you" into what is certain: a VM or image that is gone looks like either, and one
+    /// that moved, or that its pool does not hold yet, looks the same.
     pub(super) async fn settled<T>(&self, vm: &VmRef, outcome: Result<T, Error>) -> Result<T, Error> {
-        let there = match outcome {
-            Err(Error::NotFound { object: Object::Vm(_) }) => Error::Moved { vm: vm.clone() },
+        let (object, there) = match outcome {
+            Err(Error::NotFound { object: object @ (Object::Vm(_) | Object::Image(_)) }) => {
+                (object, Error::Moved { vm: vm.clone() })
+            }
             Err(Error::PermissionDenied { object, path: Some(path), privilege })
                 if path == format!("/vms/{}", vm.id) =>
             {
-                Error::PermissionDenied { object, path: Some(path), privilege }
+                (object.clone(), Error::PermissionDenied { object, path: Some(path), privilege })
             }
             outcome => return outcome,
         };
         let taken = self.is_taken(vm.id).await?;
-        Err(if taken { there } else { Error::NotFound { object: Object::Vm(vm.id) } })
+        Err(if taken { there } else { Error::NotFound { object } })
     }
 
     /// Whether these settings are those of a VM of ours.

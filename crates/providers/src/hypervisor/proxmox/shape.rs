@@ -198,10 +198,17 @@ impl<'a> Changes<'a> {
         Ok(())
     }
 
-    /// Two seeds at once would compete: ours stays alone.
+    /// Two seeds at once would compete: ours stays alone. No drive can be removed in the call that takes a VM's
+    /// protection off, but emptying a seed drive frees its volume as well.
     fn remove_cloud_init(&mut self) {
-        let drives = self.seen.facts().drives.iter().filter(|drive| drive.media == Media::CloudInit);
-        self.delete.extend(drives.map(|drive| drive.slot.clone()));
+        let is_protected = self.config.flag("protection");
+        for drive in self.seen.facts().drives.iter().filter(|drive| drive.media == Media::CloudInit) {
+            if is_protected {
+                self.put(&drive.slot, "none,media=cdrom");
+            } else {
+                self.delete.insert(drive.slot.clone());
+            }
+        }
     }
 
     fn forget(&mut self, name: &str) {

@@ -10,6 +10,7 @@ use super::form::Form;
 use super::upid::{Upid, UpidError};
 use crate::hypervisor::error::Error;
 use crate::hypervisor::id::TaskRef;
+use crate::hypervisor::number::VmRef;
 use crate::hypervisor::object::Object;
 use crate::hypervisor::task::TaskState;
 
@@ -38,7 +39,7 @@ impl Proxmox {
         let route = "/nodes/{node}/tasks/{upid}/status";
         let request = Request::get(route, &[upid.node(), &upid], Object::Task(task.to_string())).at(upid.node());
         let state = match self.api.call::<Status>(request).await {
-            Ok(status) => status.state(&upid),
+            Ok(status) => self.certain(&upid, status.state(&upid)).await?,
             Err(Error::NotFound { .. }) => TaskState::Lost,
             Err(error) => return Err(error),
         };
@@ -46,6 +47,18 @@ impl Proxmox {
             self.clones.ended(task);
         }
         Ok(state)
+    }
+
+    /// A task that did not find its VM says nothing about where that is; whether it exists at all is asked.
+    async fn certain(&self, upid: &Upid, state: TaskState) -> Result<TaskState, Error> {
+        let TaskState::Failed(error @ Error::NotFound { object: Object::Vm(id) | Object::Image(id) }) = state else {
+            return Ok(state);
+        };
+        let vm = VmRef { id, node: upid.node().clone() };
+        match self.settled(&vm, Err(error)).await {
+            Err(error @ (Error::NotFound { .. } | Error::Moved { .. })) => Ok(TaskState::Failed(error)),
+            outcome => outcome,
+        }
     }
 
     /// The last lines of a log: its first page, and of a long one the end.

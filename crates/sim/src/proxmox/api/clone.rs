@@ -173,8 +173,7 @@ async fn make(worker: &Worker, order: &Order, source: &Config) -> Outcome<()> {
         Ok(()) => Ok(()),
         Err(Failure::Bare(..)) => {
             // Cut off in the middle: whatever is there stays as it is.
-            worker.cut_off("unexpected status");
-            std::future::pending().await
+            worker.killed().await
         }
         Err(failure) => {
             for volume in made {

@@ -50,6 +50,7 @@ pub(super) async fn update(mut call: Call, wait: Wait) -> Outcome {
         return Err(Failure::died("checksum mismatch (file change by other user?)"));
     }
     check_lock(&config)?;
+    call.world.check_writable(&change.node, change.vmid)?;
     check_balloon(&change.set, &config)?;
     if wait == Wait::Here {
         apply(&call, &change, Hands::Call(&call.world)).await?;

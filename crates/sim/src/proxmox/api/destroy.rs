@@ -53,6 +53,7 @@ async fn remove(worker: &Worker, order: &Order) -> Outcome<()> {
     }
     world.pause(world.profile.destroy).await;
     free_disks(worker, order, &config).await;
+    world.check_writable(node, *vmid)?;
     let mut zombie = Config::default();
     zombie.set("lock", "destroyed");
     world.change_vm(node, *vmid, |vm| vm.config = zombie)?;
@@ -95,7 +96,7 @@ async fn free_disks(worker: &Worker, order: &Order, config: &Config) {
         };
         if let Err(failure) = freed {
             let line = format!("Could not remove disk '{volume}', check manually: {}", failure.text());
-            match world.release {
+            match world.release_of(&order.node) {
                 Release::V8 => worker.log(line),
                 Release::V9 => worker.warn(&line),
             }

@@ -62,10 +62,14 @@ async fn grow(worker: &Worker, order: &Order) -> Outcome<()> {
     if new == old {
         return Ok(());
     }
+    world.check_writable(node, *vmid)?;
     world.pause(world.profile.hold).await;
     let files = {
         let mut state = world.state();
         let known = state.storages.get_mut(&storage);
+        if let Some(full) = known.as_ref().filter(|known| known.full) {
+            return Err(Failure::died(full.cannot_grow(&volume)));
+        }
         let files = known.as_ref().is_some_and(|known| known.kind.is_files());
         if let Some(volume) = known.and_then(|known| known.volume_mut(node, &volume)) {
             volume.size = new;

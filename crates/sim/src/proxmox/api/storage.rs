@@ -149,12 +149,14 @@ async fn delete(call: &Call) -> Outcome {
     let storage = storage_of(call)?;
     let (node, name) = (call.node().to_owned(), volume_name(call, &storage));
     call.world.check(&call.who, &format!("/storage/{}", storage.id), &["Datastore.Allocate"])?;
-    if name.starts_with("iso/") && call.fault(FaultId::F35).is_some() {
-        return Err(Failure::died(format!("can't delete '{}:{name}': Device or resource busy", storage.id)));
-    }
+    let stuck = name.starts_with("iso/") && call.fault(FaultId::F35).is_some();
+    let file = format!("{}/template/{name}", storage.root);
     let id = format!("{}:{name}", storage.id);
     let label = owner_of(&name).map_or_else(|| storage.id.clone(), |owner| format!("{}@{}", owner.vmid, storage.id));
     let upid = call.fork("imgdel", &label, move |worker| async move {
+        if stuck {
+            return Err(Failure::died(format!("unlink '{file}' failed - Device or resource busy")));
+        }
         disks::free(Hands::Task(&worker), &node, &id).await?;
         worker.log(format!("Removed volume '{id}'"));
         Ok(())

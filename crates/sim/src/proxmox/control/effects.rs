@@ -38,8 +38,7 @@ impl World {
                 .map(|rule| if rule.is(Release::V8.name()) { Release::V8 } else { Release::V9 });
         }
         for (name, storage) in &mut state.storages {
-            let full = of(FaultId::F19).any(|rule| rule.storage.as_deref().is_none_or(|id| id == name));
-            storage.foreign = if full { storage.total } else { storage.total / 8 };
+            storage.full = of(FaultId::F19).any(|rule| rule.storage.as_deref().is_none_or(|id| id == name));
         }
         drop(state);
         for node in of(FaultId::F09).filter_map(|rule| rule.node.clone()) {
@@ -76,11 +75,7 @@ impl World {
             }
             FaultId::F13 => self.leave_volume(rule),
             FaultId::F26 if rule.vmid.is_some() => self.change(rule, |vm| vm.config.set("tags", "somebody-else")),
-            FaultId::F30 => {
-                if let Some(node) = rule.node.clone() {
-                    self.change(rule, |vm| vm.node = node);
-                }
-            }
+            FaultId::F30 => self.migrate(rule),
             FaultId::F33 => {
                 let Some(vmid) = rule.vmid else { return };
                 let mut state = self.state();
@@ -144,6 +139,15 @@ impl World {
         if let Some(vm) = rule.vmid.and_then(|vmid| state.vms.get_mut(&vmid)) {
             change(vm);
             vm.note(now);
+        }
+    }
+
+    fn migrate(&self, rule: &FaultRule) {
+        let (Some(vmid), Some(node)) = (rule.vmid, rule.node.clone()) else { return };
+        let from = self.state().vms.get(&vmid).map(|vm| vm.node.clone()).unwrap_or_default();
+        self.change(rule, |vm| vm.node.clone_from(&node));
+        for storage in self.state().storages.values_mut() {
+            storage.follow(vmid, &from, &node);
         }
     }
 

@@ -17,6 +17,7 @@ pub(super) fn state(world: &World) -> Value {
             json!({
                 "vmid": vmid, "node": vm.node, "name": vm.config.get("name"), "status": vm.status(),
                 "template": vm.is_template(), "lock": vm.config.lock(), "pool": state.pool_of(*vmid),
+                "digest": vm.config.digest(),
                 "qmp": match vm.run { Run::Running { qmp, .. } => Some(qmp), Run::Stopped => None },
             })
         })
@@ -34,11 +35,15 @@ pub(super) fn state(world: &World) -> Value {
         })
         .collect();
     let running: Vec<Value> = state.tasks.values().filter(|task| task.end.is_none()).map(Task::status).collect();
+    // A member that does not exist any more would come back with the next VM of its number.
+    let pools: Vec<Value> =
+        state.pools.iter().map(|(name, pool)| json!({ "pool": name, "members": pool.vms })).collect();
     let nodes: Vec<Value> =
         state.nodes.iter().map(|(name, node)| json!({ "node": name, "online": node.online })).collect();
     json!({
         "release": world.release.version(), "profile": world.profile.name, "quorate": state.quorate,
-        "nodes": nodes, "vms": vms, "volumes": volumes, "runningTasks": running,
+        "nodes": nodes, "vms": vms, "volumes": volumes, "pools": pools, "runningTasks": running,
+        "heldLocks": world.locks.held(),
     })
 }
 

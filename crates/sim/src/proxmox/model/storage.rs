@@ -86,6 +86,8 @@ pub(crate) struct Storage {
     pub(crate) total: u64,
     /// What others have on it.
     pub(crate) foreign: u64,
+    /// Whether there is no room left, whatever the figures say.
+    pub(crate) full: bool,
     /// By node (none where all share it) and name.
     volumes: BTreeMap<(Option<String>, String), Volume>,
 }
@@ -117,6 +119,7 @@ impl Storage {
             root: root.to_owned(),
             total: 252 << 30,
             foreign: 34 << 30,
+            full: false,
             volumes: BTreeMap::new(),
         }
     }
@@ -184,7 +187,7 @@ impl Storage {
         if taken {
             return Err(self.exists(name));
         }
-        if self.free() < volume.used {
+        if self.full || self.free() < volume.used {
             return Err(self.full(name));
         }
         self.put(node, name, volume);
@@ -204,6 +207,17 @@ impl Storage {
         }
     }
 
+    /// A VM's volumes go with it to another node; shared ones are there already.
+    pub(crate) fn follow(&mut self, vmid: u32, from: &str, to: &str) {
+        let of_vm = |(_, volume): &(&str, &Volume)| !self.shared && volume.vmid == Some(vmid);
+        let names: Vec<String> = self.volumes(from).filter(of_vm).map(|(name, _)| name.to_owned()).collect();
+        for name in names {
+            if let Some(volume) = self.free_volume(from, &name) {
+                self.put(to, &name, volume);
+            }
+        }
+    }
+
     /// Volumes that are built on the one of this name.
     pub(crate) fn has_clones(&self, node: &str, name: &str) -> bool {
         // A thin volume keeps no trace of what it was made from.
@@ -212,7 +226,8 @@ impl Storage {
 
     /// Bytes that are taken.
     pub(crate) fn used(&self) -> u64 {
-        self.foreign + self.volumes.values().map(|volume| volume.used).sum::<u64>()
+        let used = self.foreign + self.volumes.values().map(|volume| volume.used).sum::<u64>();
+        if self.full { self.total } else { used.min(self.total) }
     }
 
     /// Bytes that are left.

@@ -110,6 +110,7 @@ fn a_lock_that_was_not_free_is_named(#[case] text: &str, #[case] lock: Shared) {
 #[case("unable to open file '/etc/pve/nodes/vm/qemu-server/101.conf.tmp.1' - Permission denied", "NoQuorum")]
 #[case("checksum mismatch (file change by other user?)", "Stale")]
 #[case("VM 101 is running - destroy failed", "Running")]
+#[case("VM quit/powerdown failed - got timeout", "Running")]
 #[case("can't clone VM to node 'pve2' (VM uses local storage)", "Unsupported")]
 #[case("shrinking disks is not supported", "Unsupported")]
 #[case("close (rename) atomic file '/etc/pve/nodes/n/qemu-server/101.conf' failed: File exists", "AlreadyExists")]
@@ -123,10 +124,36 @@ fn a_lock_that_was_not_free_is_named(#[case] text: &str, #[case] lock: Shared) {
     "lvcreate 'pve/vm-101-disk-0' error: Volume group \"pve\" has insufficient free space (1 extents): 2 required.",
     "Exhausted"
 )]
+#[case("error resizing volume '/dev/pve/vm-101-disk-0':   Insufficient free space: 512 extents needed", "Exhausted")]
+#[case(
+    "lvcreate 'pve/vm-101-disk-0' error:   Cannot create new thin volume, free space in thin pool pve/data reached threshold.",
+    "Exhausted"
+)]
 #[case("start failed: QEMU exited with code 1", "Unexpected")]
 #[case("can't lock file '/var/log/pve/tasks/.active.lock' - got timeout", "UnknownOutcome")]
 fn a_sentence_means_one_thing(#[case] text: &str, #[case] meaning: &str) {
     assert_eq!(change().failed(text).as_str(), meaning);
+}
+
+#[rstest]
+#[case("close (rename) atomic file '/etc/pve/nodes/n/qemu-server/102.conf' failed: File exists", "VM 102")]
+#[case("unable to create VM 102: config file already exists", "VM 102")]
+#[case(
+    "clone failed: disk image '/mnt/images/102/vm-102-cloudinit.qcow2' already exists",
+    "volume /mnt/images/102/vm-102-cloudinit.qcow2"
+)]
+#[case(
+    "clone failed: zfs error: cannot create 'tank/vms/vm-102-cloudinit': dataset already exists",
+    "volume tank/vms/vm-102-cloudinit"
+)]
+#[case(
+    "clone failed: rbd create 'vm-102-cloudinit' error: rbd: create error: (17) File exists",
+    "volume vm-102-cloudinit"
+)]
+fn what_is_in_the_way_of_a_clone_is_named(#[case] text: &str, #[case] what: &str) {
+    let clone = Asked { object: Object::Image(VmId::try_from(9000).unwrap()), is_read: false };
+    let Error::AlreadyExists { object, .. } = clone.failed(text) else { panic!("{text} means something else") };
+    assert_eq!(object.to_string(), what);
 }
 
 #[rstest]

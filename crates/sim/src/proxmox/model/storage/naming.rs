@@ -97,11 +97,28 @@ impl Storage {
         let (file, root) = (file_of(name), &self.root);
         match self.kind {
             Kind::Dir | Kind::Nfs => format!("qemu-img: {}: No space left on device", self.path(name)),
-            Kind::LvmThin | Kind::Lvm => {
+            Kind::LvmThin => format!(
+                "lvcreate '{root}/{file}' error:   Cannot create new thin volume, free space in thin pool {root}/data \
+                 reached threshold."
+            ),
+            Kind::Lvm => {
                 format!("lvcreate '{root}/{file}' error:   Volume group \"{root}\" has insufficient free space")
             }
             Kind::Zfs => format!("zfs error: cannot create '{root}/{file}': out of space"),
             Kind::Rbd => format!("rbd create '{file}' error: rbd: create error: (28) No space left on device"),
+        }
+    }
+
+    /// What a volume says that there is no room to grow for.
+    pub(crate) fn cannot_grow(&self, name: &str) -> String {
+        let path = self.path(name);
+        match self.kind {
+            Kind::Dir | Kind::Nfs => format!("qemu-img: {path}: No space left on device"),
+            Kind::LvmThin | Kind::Lvm => format!(
+                "error resizing volume '{path}':   Insufficient free space: 512 extents needed, but only 0 available"
+            ),
+            Kind::Zfs => format!("zfs error: cannot set property for '{path}': out of space"),
+            Kind::Rbd => format!("error resizing rbd volume '{path}': (28) No space left on device"),
         }
     }
 }
