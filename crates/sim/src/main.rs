@@ -10,7 +10,9 @@ use anyhow::{Context, Result};
 use chassis::{Clock, Tasks};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
-use sim::proxmox::{Authority, FaultId, Fixture, Limits, Options, Profile, Release, Server, Simulator, Transport};
+use sim::proxmox::{
+    Authority, FaultId, Fixture, Hook, Limits, Options, Profile, Release, Server, Simulator, Transport,
+};
 use std::io::Write as _;
 
 /// Simulated worlds, as servers.
@@ -61,6 +63,12 @@ struct Proxmox {
     /// Write the certificate that clients must trust to this file.
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
+    /// Run this program as every VM that is started; the VM powers off when it ends.
+    ///
+    /// It finds `HYPERFLEET_SIM_VMID`, `HYPERFLEET_SIM_UUID` and `HYPERFLEET_SIM_SERIAL` (as a guest reads them from its
+    /// firmware) in its environment, and in `HYPERFLEET_SIM_SEED` a directory with each attached ISO as `<drive>.iso`.
+    #[arg(long, value_name = "PROGRAM")]
+    guest: Option<PathBuf>,
     /// Divide the fixed delays of the real programs (3 s before a 401, 10 s for a lock, 10 s between statistics ...).
     #[arg(long, default_value_t = 1, value_name = "N")]
     faster: u32,
@@ -110,6 +118,11 @@ async fn serve(args: Proxmox) -> Result<()> {
         profile: Profile::named(&args.profile).context("the profile is one that --help lists")?,
         seed: args.seed,
         limits: Limits::REAL.faster(args.faster.max(1)),
+        hook: args.guest.map_or(Hook::Nothing, |program| Hook::Program {
+            program,
+            arguments: Vec::new(),
+            seeds: std::env::temp_dir().join(format!("hyperfleet-sim-{}", std::process::id())),
+        }),
         ..Options::new(release, Fixture::Demo, Clock::system())
     };
     let simulator = Simulator::new(options, &tasks);

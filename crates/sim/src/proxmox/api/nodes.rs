@@ -29,12 +29,7 @@ fn list(call: &Call) -> Value {
     let names: Vec<String> = call.world.state().nodes.keys().cloned().collect();
     let may = |name: &String| call.world.check(&call.who, &format!("/nodes/{name}"), &["Sys.Audit"]).is_ok();
     let audited: Vec<String> = names.into_iter().filter(may).collect();
-    let view = View {
-        broadcast: call.world.broadcast(),
-        now: call.world.now(),
-        limits: call.world.limits,
-        release: call.world.release,
-    };
+    let view = View::of(&call.world);
     let state = call.world.state();
     let nodes = state.nodes.iter().map(|(name, node)| {
         let mut entry = view.node(&state, name, node, audited.contains(name));

@@ -94,12 +94,7 @@ fn list(call: &Call) -> Value {
 
 fn one(call: &Call, name: &str) -> Outcome<Value> {
     call.world.check(&call.who, &format!("/pool/{name}"), &["Pool.Audit"])?;
-    let view = View {
-        broadcast: call.world.broadcast(),
-        now: call.world.now(),
-        limits: call.world.limits,
-        release: call.world.release,
-    };
+    let view = View::of(&call.world);
     let state = call.world.state();
     let pool = state.pools.get(name).ok_or_else(|| Failure::died(format!("pool '{name}' does not exist")))?;
     let members = pool.vms.iter().filter_map(|vmid| Some((vmid, state.vms.get(vmid)?)));

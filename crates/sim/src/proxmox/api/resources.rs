@@ -6,18 +6,15 @@ use serde_json::{Value, json};
 use super::Call;
 use crate::proxmox::control::FaultId;
 use crate::proxmox::model::{Node, State, Vm};
+use crate::proxmox::world::World;
 use crate::proxmox::{Limits, Release};
 
 /// What a reader sees of everything that he may see.
 pub(super) fn list(call: &Call) -> Value {
     let wanted = call.params.get("type");
     let lag = call.fault(FaultId::F25).map_or(std::time::Duration::ZERO, |fault| fault.span(30.0));
-    let view = View {
-        broadcast: call.world.broadcast() - lag,
-        now: call.world.now(),
-        limits: call.world.limits,
-        release: call.world.release,
-    };
+    let now = View::of(&call.world);
+    let view = View { broadcast: now.broadcast - lag, ..now };
     let may = |path: &str, privilege: &str| call.world.check(&call.who, path, &[privilege]).is_ok();
     let names: Vec<(Option<u32>, String)> = {
         let state = call.world.state();
@@ -56,13 +53,18 @@ pub(super) fn list(call: &Call) -> Value {
 
 /// A moment of broadcast statistics.
 pub(super) struct View {
-    pub(super) broadcast: Timestamp,
-    pub(super) now: Timestamp,
-    pub(super) limits: Limits,
-    pub(super) release: Release,
+    broadcast: Timestamp,
+    now: Timestamp,
+    limits: Limits,
+    release: Release,
 }
 
 impl View {
+    /// What is seen now.
+    pub(super) fn of(world: &World) -> Self {
+        Self { broadcast: world.broadcast(), now: world.now(), limits: world.limits, release: world.release }
+    }
+
     /// A VM: its place, lock, tags and pool are live, everything else is as it was broadcast.
     pub(super) fn vm(&self, state: &State, vmid: u32, vm: &Vm, pools: &[String]) -> Value {
         let mut entry = json!({
