@@ -29,6 +29,16 @@ enum Action {
     },
     /// Starts a control plane and a shell to look around in; kubectl is on the PATH.
     Shell,
+    /// Becomes a command that dies with the process that started it.
+    #[command(hide = true)]
+    Leashed {
+        /// The process that started it.
+        #[arg(long)]
+        parent: u32,
+        /// The command and its arguments.
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<OsString>,
+    },
     /// Runs lanes of tests one after the other and prints a table of times and counts.
     Lanes {
         /// Which lanes, in which order.
@@ -46,6 +56,7 @@ impl Arguments {
         match self.command {
             Action::Run { command } => wrap::run(&command),
             Action::Shell => wrap::shell(),
+            Action::Leashed { parent, command } => wrap::leashed(parent, &command),
             Action::Lanes { lanes, build_seconds } => lanes::run(&lanes, Duration::from_secs(build_seconds)),
         }
     }

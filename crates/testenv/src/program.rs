@@ -8,6 +8,9 @@ use std::time::Duration;
 use crate::guard::{Guarded, Sink};
 use crate::waiting::{eventually, poll};
 
+/// How long the last words of a program that has ended may take to arrive.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
 /// What a test may send to a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
@@ -101,6 +104,8 @@ impl Program {
     pub async fn wait(&self, within: Duration) -> ExitStatus {
         let ended = poll(within, async || self.ended()).await;
         assert!(ended.is_some(), "the program still runs after {within:?}; it said:\n{}", self.output());
+        // What it said with its last breath may still be on its way; what it started may keep its output open.
+        poll(LAST_WORDS, async || self.is_silent().then_some(())).await;
         ended.expect("just checked")
     }
 

@@ -1,18 +1,13 @@
 //! A control plane around a command.
 
 use std::ffi::{OsStr, OsString};
-use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result};
 use testenv::{CONTROL_PLANE_VARIABLE, ControlPlane, Options, Tool};
 
 use crate::cli::say;
-
-/// Kills a command when the pipe ends without the word: then we were killed before the command ended. The command is in
-/// our own process group, unlike the programs of the control plane, so that it may read the terminal and be interrupted.
-const WATCHER: &str = r#"read -r word; [ "$word" = done ] || kill -s KILL "$1""#;
 
 /// Runs a command beside a control plane and passes on its exit code.
 pub(crate) fn run(command: &[OsString]) -> Result<ExitCode> {
@@ -38,29 +33,29 @@ pub(crate) fn start() -> Result<ControlPlane> {
 }
 
 fn around(plane: &ControlPlane, command: &[OsString]) -> Result<ExitCode> {
-    let (program, arguments) = command.split_first().context("a command to run")?;
-    let mut child = Command::new(program)
-        .args(arguments)
+    // The command is in our own process group, unlike the programs of the control plane, so that it may read the terminal
+    // and be interrupted. It is on a leash before it is itself: there is no moment in which killing us leaves it behind.
+    let status = Command::new(std::env::current_exe().context("find this program")?)
+        .args(["leashed", "--parent", &std::process::id().to_string(), "--"])
+        .args(command)
         .env(CONTROL_PLANE_VARIABLE, plane.directory())
         .env("KUBECONFIG", plane.kubeconfig())
         .env("KUBECACHEDIR", plane.directory().join("kubectl-cache"))
         .env("PATH", path_with_kubectl()?)
-        .spawn()
-        .with_context(|| format!("run {}", program.display()))?;
-    let mut watcher = watch(&child)?;
-    let status = child.wait()?;
-    if let Some(mut lifeline) = watcher.stdin.take() {
-        lifeline.write_all(b"done\n").context("dismiss the watcher")?;
-    }
-    watcher.wait()?;
+        .status()
+        .context("start the command")?;
     Ok(exit_code(status))
 }
 
-fn watch(child: &Child) -> Result<Child> {
-    let mut watcher = Command::new("/bin/sh");
-    watcher.args(["-c", WATCHER, "watcher"]).arg(child.id().to_string());
-    let watcher = watcher.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-    watcher.spawn().context("start a watcher")
+/// Becomes `command`, which the kernel kills when `parent` dies.
+pub(crate) fn leashed(parent: u32, command: &[OsString]) -> Result<ExitCode> {
+    let (program, arguments) = command.split_first().context("a command to run")?;
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).context("take the leash")?;
+    // A parent that died before the leash was taken tells nobody any more.
+    let alive = rustix::process::getppid().is_some_and(|pid| u32::try_from(pid.as_raw_nonzero().get()) == Ok(parent));
+    anyhow::ensure!(alive, "whoever asked for this command is gone");
+    let error = Command::new(program).args(arguments).exec();
+    Err(error).with_context(|| format!("run {}", program.display()))
 }
 
 fn path_with_kubectl() -> Result<OsString> {
