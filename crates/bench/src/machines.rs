@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn p33_a_life_costs_at_most_the_calls_that_were_promised() {
+    async fn a_life_costs_at_most_the_calls_that_were_promised() {
         assert!(calls_per_life(Seeding::Smbios).await.unwrap() <= 11.0);
         assert!(calls_per_life(Seeding::Iso).await.unwrap() <= 14.0);
     }
