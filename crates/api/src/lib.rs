@@ -47,7 +47,7 @@ mod words;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
 
-pub use admit::{Cause, Refusal, UnknownFields, Violation, admit, admit_with};
+pub use admit::{BadSchema, Cause, Judge, Part, Refusal, UnknownFields, Violation, admit, admit_with};
 pub use condition::{ConditionStatus, ConditionType, Reason, condition};
 pub use examples::{Story, examples};
 pub use grant::{LabelExpression, LabelOperator, NamespaceSelector};

@@ -7,10 +7,12 @@
 //!   health     gates that say what they wait for, pulses that must beat
 //!   serve      small HTTP servers: limits, TLS that follows its files, an orderly end
 //!   Clock      the one source of time          Tasks  named background work that shutdown joins
+//!   Brake      what stops a simulated process  Hands  what sets a simulated clock
 //! ```
 //!
 //! Nothing here knows Kubernetes: the operator stands on it, and so can the agent in a VM, an executor or a simulator.
 
+mod brake;
 mod clock;
 mod tasks;
 
@@ -20,5 +22,6 @@ pub mod serve;
 pub mod settings;
 pub mod telemetry;
 
-pub use clock::Clock;
+pub use brake::{Brake, Braked};
+pub use clock::{Clock, Hands};
 pub use tasks::{Leftover, Tasks};

@@ -5,9 +5,12 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::future::Either;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
+
+use crate::Brake;
 
 /// Spawns tasks under a name and ends them together.
 ///
@@ -18,6 +21,8 @@ pub struct Tasks {
     tracker: TaskTracker,
     stop: CancellationToken,
     running: Arc<Mutex<BTreeMap<u64, String>>>,
+    /// What can stop them from outside: nothing, unless the process is a simulated one.
+    brake: Option<Brake>,
 }
 
 /// Tasks that were still running when the grace period ended, by name.
@@ -36,6 +41,29 @@ impl Tasks {
         Self::default()
     }
 
+    /// An empty set whose tasks run behind `brake`: those of a simulated process.
+    pub fn behind(brake: Brake) -> Self {
+        Self { brake: Some(brake), ..Self::default() }
+    }
+
+    /// `task` as part of the process that these tasks belong to, for those who must spawn it themselves (into a set of
+    /// their own, say): it stands still and ends with the others.
+    pub fn fence<F: Future>(&self, task: F) -> impl Future<Output = F::Output> + use<F> {
+        let task = match &self.brake {
+            None => Either::Left(task),
+            Some(brake) => Either::Right(brake.around(task)),
+        };
+        async move {
+            match task {
+                Either::Left(task) => task.await,
+                Either::Right(task) => match task.await {
+                    Some(output) => output,
+                    None => std::future::pending().await,
+                },
+            }
+        }
+    }
+
     /// Runs `task` in the background, in the caller's tracing span.
     pub fn spawn<F>(&self, name: impl Into<String>, task: F)
     where
@@ -46,7 +74,15 @@ impl Tasks {
             let _entry = entry;
             task.await;
         };
-        self.tracker.spawn(task.in_current_span());
+        match &self.brake {
+            None => drop(self.tracker.spawn(task.in_current_span())),
+            Some(brake) => {
+                let task = brake.around(task.in_current_span());
+                drop(self.tracker.spawn(async move {
+                    let _: Option<()> = task.await;
+                }));
+            }
+        }
     }
 
     /// Asks every task to end.

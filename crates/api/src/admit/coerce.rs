@@ -2,31 +2,36 @@
 
 use serde_json::{Map, Value};
 
-use super::field::{FieldPath, schema_of};
+use super::field::{Place, flag, schema_of};
 
 /// Fields of the root that the server keeps whatever the schema says.
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// The object pruned and defaulted, and the paths of the fields that were unknown.
-pub(super) fn coerce(schema: &Value, object: &Value) -> (Value, Vec<String>) {
+/// The object pruned, without nulls that may not be, and the paths of the fields that were unknown.
+pub(super) fn pruned(schema: &Value, object: &Value) -> (Value, Vec<String>) {
     let mut unknown = Vec::new();
     let mut object = object.clone();
     if let Value::Object(fields) = &mut object {
-        prune_fields(schema, fields, &FieldPath::default(), &mut unknown, &META);
+        prune_fields(schema, fields, &Place::default(), &mut unknown, &META);
     }
     drop_nulls(schema, &mut object);
-    default(schema, &mut object);
     unknown.sort();
     (object, unknown)
 }
 
-fn prune(schema: &Value, value: &mut Value, path: &FieldPath, unknown: &mut Vec<String>) {
+/// The object with its defaults.
+pub(super) fn defaulted(schema: &Value, mut object: Value) -> Value {
+    default(schema, &mut object);
+    object
+}
+
+fn prune(schema: &Value, value: &mut Value, place: &Place, unknown: &mut Vec<String>) {
     match value {
-        Value::Object(fields) => prune_fields(schema, fields, path, unknown, &[]),
+        Value::Object(fields) => prune_fields(schema, fields, place, unknown, &[]),
         Value::Array(items) => {
             for (index, item) in items.iter_mut().enumerate() {
                 if let Some(schema) = schema.get("items") {
-                    prune(schema, item, &path.index(index), unknown);
+                    prune(schema, item, &place.index(index), unknown);
                 }
             }
         }
@@ -37,7 +42,7 @@ fn prune(schema: &Value, value: &mut Value, path: &FieldPath, unknown: &mut Vec<
 fn prune_fields(
     schema: &Value,
     fields: &mut Map<String, Value>,
-    path: &FieldPath,
+    place: &Place,
     unknown: &mut Vec<String>,
     kept: &[&str],
 ) {
@@ -45,12 +50,14 @@ fn prune_fields(
         if kept.contains(&key.as_str()) {
             return true;
         }
-        let path = path.key(key);
+        let place = place.child(key);
         if let Some(schema) = schema_of(schema, key) {
-            prune(schema, value, &path, unknown);
+            prune(schema, value, &place, unknown);
+            true
+        } else if flag(schema, "x-kubernetes-preserve-unknown-fields") {
             true
         } else {
-            unknown.push(path.to_string());
+            unknown.push(place.field());
             false
         }
     });
@@ -82,7 +89,7 @@ fn drop_nulls(schema: &Value, value: &mut Value) {
 }
 
 fn is_nullable(schema: &Value) -> bool {
-    schema.get("nullable").and_then(Value::as_bool).unwrap_or(false)
+    flag(schema, "nullable")
 }
 
 fn default(schema: &Value, value: &mut Value) {

@@ -1,83 +1,57 @@
-//! Paths to fields, as API servers write them: `spec.nodes[0].name`.
-
-use std::fmt;
+//! Where a value is, as API servers write it, and what a schema says of what is below it.
 
 use serde_json::Value;
 
-/// One step of a path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Segment {
-    Key(String),
-    Index(usize),
-}
-
-/// A path from the object's root.
+/// A path from the object's root, as field errors write it: `spec.nodes[0].labels[zone]`. The root itself has no name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct FieldPath(pub(super) Vec<Segment>);
+pub(super) struct Place(Option<String>);
 
-impl FieldPath {
+impl Place {
+    /// The place of a field, or of a path of them.
+    pub(super) fn child(&self, name: &str) -> Self {
+        Self(Some(match &self.0 {
+            Some(path) => format!("{path}.{name}"),
+            None => name.to_owned(),
+        }))
+    }
+
+    /// The place of a map's entry.
     pub(super) fn key(&self, key: &str) -> Self {
-        self.with(Segment::Key(key.to_owned()))
+        Self(Some(format!("{}[{key}]", self.0.as_deref().unwrap_or_default())))
     }
 
+    /// The place of a list's item.
     pub(super) fn index(&self, index: usize) -> Self {
-        self.with(Segment::Index(index))
+        self.key(&index.to_string())
     }
 
-    fn with(&self, segment: Segment) -> Self {
-        let mut path = self.clone();
-        path.0.push(segment);
-        path
-    }
-
-    /// The value at the path.
-    pub(super) fn find<'object>(&self, object: &'object Value) -> Option<&'object Value> {
-        self.0.iter().try_fold(object, |value, segment| match segment {
-            Segment::Key(key) => value.get(key),
-            Segment::Index(index) => value.get(index),
-        })
-    }
-
-    /// Reads a path back. Keys with a dot in them are beyond this form; no rule of ours sits below one.
-    pub(super) fn parse(text: &str) -> Self {
-        let mut path = Self::default();
-        for part in text.split('.').filter(|part| !part.is_empty()) {
-            let mut pieces = part.split('[');
-            path.0.extend(pieces.next().filter(|key| !key.is_empty()).map(|key| Segment::Key(key.to_owned())));
-            path.0.extend(pieces.filter_map(|piece| piece.trim_end_matches(']').parse().ok()).map(Segment::Index));
-        }
-        path
-    }
-}
-
-impl fmt::Display for FieldPath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (position, segment) in self.0.iter().enumerate() {
-            match segment {
-                Segment::Key(key) if position == 0 => f.write_str(key)?,
-                Segment::Key(key) => write!(f, ".{key}")?,
-                Segment::Index(index) => write!(f, "[{index}]")?,
-            }
-        }
-        Ok(())
+    /// The path in a violation.
+    pub(super) fn field(&self) -> String {
+        self.0.clone().unwrap_or_else(|| "<nil>".to_owned())
     }
 }
 
 /// The schema of a property, or of any value of a map.
 pub(super) fn schema_of<'schema>(schema: &'schema Value, key: &str) -> Option<&'schema Value> {
-    let property = schema.get("properties").and_then(|properties| properties.get(key));
-    property.or_else(|| schema.get("additionalProperties").filter(|values| values.is_object()))
+    property(schema, key).or_else(|| values(schema))
 }
 
-/// The name a server gives to a value's type.
-pub(super) fn type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
-        Value::Number(_) => "integer",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
+/// The schema of a property.
+pub(super) fn property<'schema>(schema: &'schema Value, key: &str) -> Option<&'schema Value> {
+    schema.get("properties").and_then(|properties| properties.get(key))
+}
+
+/// The schema of a map's values.
+pub(super) fn values(schema: &Value) -> Option<&Value> {
+    schema.get("additionalProperties").filter(|values| values.is_object())
+}
+
+/// Whether the schema says yes to a keyword.
+pub(super) fn flag(schema: &Value, keyword: &str) -> bool {
+    schema.get(keyword).and_then(Value::as_bool).unwrap_or(false)
+}
+
+/// The text of a keyword.
+pub(super) fn word<'schema>(schema: &'schema Value, keyword: &str) -> Option<&'schema str> {
+    schema.get(keyword).and_then(Value::as_str)
 }

@@ -4,30 +4,34 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::field::{FieldPath, schema_of};
+use super::field::{Place, property, values, word};
+use super::go;
 use super::refusal::{Cause, Violation};
 
 /// Every first repetition in a list that is a set or a map.
 pub(super) fn violations(schema: &Value, object: &Value) -> Vec<Violation> {
     let mut found = Vec::new();
-    walk(schema, object, &FieldPath::default(), &mut found);
+    walk(schema, object, &Place::default(), &mut found);
     found
 }
 
-fn walk(schema: &Value, value: &Value, path: &FieldPath, found: &mut Vec<Violation>) {
+fn walk(schema: &Value, value: &Value, place: &Place, found: &mut Vec<Violation>) {
     match value {
         Value::Object(fields) => {
             for (key, value) in fields {
-                if let Some(schema) = schema_of(schema, key) {
-                    walk(schema, value, &path.key(key), found);
+                if let Some(schema) = values(schema) {
+                    walk(schema, value, &place.key(key), found);
+                }
+                if let Some(schema) = property(schema, key) {
+                    walk(schema, value, &place.child(key), found);
                 }
             }
         }
         Value::Array(items) => {
-            repetitions(schema, items, path, found);
+            repetitions(schema, items, place, found);
             for (index, item) in items.iter().enumerate() {
                 if let Some(schema) = schema.get("items") {
-                    walk(schema, item, &path.index(index), found);
+                    walk(schema, item, &place.index(index), found);
                 }
             }
         }
@@ -35,15 +39,16 @@ fn walk(schema: &Value, value: &Value, path: &FieldPath, found: &mut Vec<Violati
     }
 }
 
-fn repetitions(schema: &Value, items: &[Value], path: &FieldPath, found: &mut Vec<Violation>) {
-    let is_map = match schema.get("x-kubernetes-list-type").and_then(Value::as_str) {
+fn repetitions(schema: &Value, items: &[Value], place: &Place, found: &mut Vec<Violation>) {
+    let is_map = match word(schema, "x-kubernetes-list-type") {
         Some("set") => false,
         Some("map") => true,
         Some(_) | None => return,
     };
     if is_map && let Some(stranger) = items.iter().position(|item| !item.is_object() && !item.is_null()) {
-        let message = format!("Invalid value: {}: must be an object for an array of list-type map", items[stranger]);
-        found.push(Violation::new(path.index(stranger), Cause::Invalid, message));
+        let shown = go::shown(&items[stranger]);
+        let message = format!("Invalid value: {shown}: must be an object for an array of list-type map");
+        found.push(Violation::new(&place.index(stranger), Cause::Invalid, message));
         return;
     }
     let mut seen = BTreeMap::new();
@@ -52,13 +57,14 @@ fn repetitions(schema: &Value, items: &[Value], path: &FieldPath, found: &mut Ve
         let times = seen.entry(identity.to_string()).or_insert(0_u32);
         *times += 1;
         if *times == 2 {
-            found.push(Violation::duplicate(path.index(index), &identity));
+            let message = format!("Duplicate value: {}", go::shown(&identity));
+            found.push(Violation::new(&place.index(index), Cause::Duplicate, message));
         }
     }
 }
 
 /// The part of a map list's item by which it is known.
-pub(super) fn key_of(schema: &Value, item: &Value) -> Value {
+fn key_of(schema: &Value, item: &Value) -> Value {
     let keys = schema.get("x-kubernetes-list-map-keys").and_then(Value::as_array).into_iter().flatten();
     let known: Map<String, Value> = keys
         .filter_map(Value::as_str)

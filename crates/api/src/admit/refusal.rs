@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::field::FieldPath;
+use super::field::Place;
 use crate::registry::GROUP;
 use crate::words::words;
 
@@ -44,7 +44,6 @@ impl fmt::Display for Refusal {
 /// One thing wrong with an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    pub(super) path: FieldPath,
     /// Where: a path such as `spec.nodes[0].name`.
     pub field: String,
     /// What kind of wrong, in the word that stands in a server's `details.causes`.
@@ -79,7 +78,7 @@ words! {
 
 impl Cause {
     /// Whether a server gives up before it evaluates rules, because they could not be trusted on such an object.
-    pub(super) const fn hides_rules(self) -> bool {
+    pub const fn hides_rules(self) -> bool {
         match self {
             Self::Required | Self::NotSupported | Self::TypeInvalid | Self::TooLong | Self::TooMany => true,
             Self::Invalid | Self::Forbidden | Self::Duplicate | Self::Unknown => false,
@@ -88,21 +87,22 @@ impl Cause {
 }
 
 impl Violation {
-    pub(super) fn new(path: FieldPath, cause: Cause, message: String) -> Self {
-        Self { field: path.to_string(), path, cause, message }
+    pub(super) fn new(place: &Place, cause: Cause, message: String) -> Self {
+        Self { field: place.field(), cause, message }
+    }
+
+    /// A violation at `field`, with the whole of what the server says after the field.
+    pub fn at(field: &str, cause: Cause, message: impl Into<String>) -> Self {
+        Self { field: field.to_owned(), cause, message: message.into() }
     }
 
     pub(super) fn invalid(field: &str, message: &str) -> Self {
-        Self::new(FieldPath::parse(field), Cause::Invalid, format!("Invalid value: {message}"))
-    }
-
-    pub(super) fn duplicate(path: FieldPath, value: &Value) -> Self {
-        Self::new(path, Cause::Duplicate, format!("Duplicate value: {value}"))
+        Self::at(field, Cause::Invalid, format!("Invalid value: {message}"))
     }
 
     pub(super) fn unknown_field(field: String) -> Self {
         let message = format!("unknown field {field:?}");
-        Self { path: FieldPath::parse(&field), field, cause: Cause::Unknown, message }
+        Self { field, cause: Cause::Unknown, message }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Cause, UnknownFields, admit, admit_with};
+use super::{Cause, Judge, Part, UnknownFields, admit, admit_with};
 use crate::examples;
 
 fn example(kind: &str) -> Value {
@@ -127,4 +127,78 @@ fn an_object_of_another_kind_or_group_is_refused_with_what_there_is() {
     assert!(refusal.to_string().contains("RunnerPool"), "{refusal}");
     let other = json!({ "apiVersion": "v1", "kind": "Pod" });
     assert_eq!(admit(&other, None).unwrap_err().violations()[0].field, "apiVersion");
+}
+
+#[test]
+fn any_schema_can_be_judged_by() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "spec": {
+                "type": "object",
+                "properties": {
+                    "free": { "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                              "properties": { "known": { "type": "object", "properties": {} } } },
+                    "above": { "type": "number", "minimum": 1, "exclusiveMinimum": true },
+                    "even": { "type": "integer", "multipleOf": 2 },
+                    "either": { "type": "object", "properties": { "a": { "type": "string" }, "b": { "type": "string" } },
+                                "oneOf": [{ "required": ["a"] }, { "required": ["b"] }] },
+                },
+            },
+        },
+    });
+    let judge = Judge::new(schema).unwrap();
+    let wrong = |spec: Value| judge.violations(&json!({ "spec": spec }), None).len();
+    assert_eq!(wrong(json!({ "above": 1.5, "even": 4, "either": { "a": "x" } })), 0);
+    assert_eq!(wrong(json!({ "above": 1 })), 1);
+    assert_eq!(wrong(json!({ "even": 3 })), 1);
+    assert_eq!(wrong(json!({ "either": { "a": "x", "b": "y" } })), 1);
+    let (kept, unknown) =
+        judge.coerce(&json!({ "spec": { "free": { "x": { "y": 1 }, "known": { "z": 1 } }, "gone": 1 } }));
+    assert_eq!(kept, json!({ "spec": { "free": { "x": { "y": 1 }, "known": {} } } }));
+    assert_eq!(unknown, ["spec.free.known.z", "spec.gone"]);
+    assert!(!judge.has_rules());
+}
+
+#[test]
+fn what_was_applied_is_defaulted_and_keeps_its_nulls() {
+    let schema = json!({ "type": "object", "properties": { "spec": { "type": "object", "properties": {
+        "plain": { "type": "string" }, "size": { "type": "integer", "default": 1 },
+    } } } });
+    let judge = Judge::new(schema).unwrap();
+    let object = json!({ "spec": { "plain": null, "size": null } });
+    assert_eq!(judge.coerce(&object).0, json!({ "spec": { "size": 1 } }));
+    let applied = judge.default(object);
+    assert_eq!(applied, json!({ "spec": { "plain": null, "size": 1 } }));
+    assert_eq!(judge.violations(&applied, None)[0].cause, Cause::TypeInvalid);
+}
+
+#[test]
+fn a_status_is_judged_alone_and_named_from_itself_on() {
+    let schema = json!({ "type": "object", "required": ["spec"], "properties": {
+        "spec": { "type": "object" },
+        "status": { "type": "object", "properties": { "count": { "type": "integer" } } },
+    } });
+    let judge = Judge::new(schema).unwrap();
+    let said = |status: Value| {
+        let found = judge.structure_violations(Part::Status, &json!({ "status": status }), None);
+        found.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let expected = [
+        r#"status.count: Invalid value: "number": count in body must be of type integer: "number""#,
+        r#"status: Invalid value: "": Checked value must be of type integer (default format) in count"#,
+    ];
+    assert_eq!(said(json!({ "count": 1.5 })), expected);
+    assert_eq!(said(json!("x")), [r#"status: Invalid value: "string":  in body must be of type object: "string""#]);
+}
+
+#[test]
+fn repetitions_below_a_map_are_named_by_its_key() {
+    let set = json!({ "type": "array", "items": { "type": "string" }, "x-kubernetes-list-type": "set" });
+    let schema = json!({ "type": "object", "properties": {
+        "spec": { "type": "object", "additionalProperties": set },
+    } });
+    let found = Judge::new(schema).unwrap().list_violations(&json!({ "spec": { "a.b": ["x", "x", "x"] } }), None);
+    let said: Vec<String> = found.iter().map(ToString::to_string).collect();
+    assert_eq!(said, [r#"spec[a.b][1]: Duplicate value: "x""#]);
 }

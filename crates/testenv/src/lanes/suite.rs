@@ -138,9 +138,15 @@ fn report(name: &str, counts: Counts, took: Duration, complaint: Option<&str>, o
     let Counts { passed, failed, ignored } = counts;
     let took = took.as_secs_f64();
     say(&format!("{name:<50} {passed:>4} passed {failed:>3} failed {ignored:>3} ignored {took:>7.1} s"));
-    for remark in output.lines().filter_map(|line| line.strip_prefix(REMARK)) {
+    for remark in output.lines().filter_map(remark) {
         say(&format!("  {remark}"));
     }
+}
+
+/// What a line tells the reader of the lane. A test that runs alone has its name before its first words.
+fn remark(line: &str) -> Option<&str> {
+    let named = || line.strip_prefix("test ")?.split_once(" ... ").map(|(_, words)| words);
+    line.strip_prefix(REMARK).or_else(|| named()?.strip_prefix(REMARK))
 }
 
 #[cfg(test)]
@@ -164,6 +170,14 @@ mod tests {
         suite.run_command("crate::target", command).unwrap();
         let counts = suite.finish(Expect::Anything).unwrap();
         (counts, std::fs::read_to_string(file).unwrap())
+    }
+
+    #[test]
+    fn a_remark_is_found_behind_the_name_of_a_test_too() {
+        assert_eq!(remark("lane: 5 seeds"), Some("5 seeds"));
+        assert_eq!(remark("test a_thing ... lane: 5 seeds"), Some("5 seeds"));
+        assert_eq!(remark("test a_thing ... ok"), None);
+        assert_eq!(remark("it says lane: 5"), None);
     }
 
     #[test]

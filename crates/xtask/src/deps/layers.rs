@@ -53,7 +53,7 @@ pub(super) const LAYERS: &[Layer] = &[
     library("agent", &["protocol", "chassis"], Reach::Outside),
     library("runtime", &["reconcile", "chassis"], Reach::Kubernetes),
     library("executor", &["protocol", "api", "chassis", "runtime"], Reach::Kubernetes),
-    library("apiserver", &["api"], Reach::Types),
+    library("apiserver", &["api", "chassis"], Reach::Types),
     Layer { name: "sim", uses: &["api", "apiserver", "chassis"], reach: Reach::Types, program: true },
     program(
         "operator",

@@ -1,0 +1,167 @@
+//! From the bytes of a request to an object: JSON or YAML, with the fields that were given twice.
+
+use std::fmt;
+
+use http::StatusCode;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use crate::failure::Failure;
+
+/// What a client may send.
+const MEDIA_TYPES: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+
+/// A body as it was read.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Body {
+    /// What it says; of a field that is given twice, the last.
+    pub value: Value,
+    /// The paths of fields that are given twice.
+    pub duplicates: Vec<String>,
+}
+
+/// Reads a body by its content type.
+pub(crate) fn body(bytes: &[u8], content_type: &str) -> Result<Body, Failure> {
+    let media = content_type.split(';').next().unwrap_or_default().trim();
+    match media {
+        "" | "application/json" => json(bytes)
+            .map_err(|error| Failure::bad_request(format!("couldn't get version/kind; json parse error: {error}"))),
+        "application/yaml" => yaml(bytes),
+        "application/vnd.kubernetes.protobuf" => {
+            let value = crate::protobuf::read(bytes).map_err(Failure::bad_request)?;
+            Ok(Body { value, duplicates: Vec::new() })
+        }
+        _ => {
+            let message = format!(
+                "the body of the request was in an unknown format - accepted media types include: {MEDIA_TYPES}"
+            );
+            Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message))
+        }
+    }
+}
+
+/// Reads JSON.
+pub(crate) fn json(bytes: &[u8]) -> Result<Body, serde_json::Error> {
+    let mut duplicates = Vec::new();
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let value = Reading { path: String::new(), duplicates: &mut duplicates }.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(Body { value, duplicates })
+}
+
+/// Reads YAML, of which JSON is a part.
+pub(crate) fn yaml(bytes: &[u8]) -> Result<Body, Failure> {
+    let refusal = |error: &dyn fmt::Display| Failure::bad_request(format!("error decoding YAML: {error}"));
+    if let Ok(body) = json(bytes) {
+        return Ok(body);
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| refusal(&error))?;
+    let value: Value = serde_saphyr::from_str(text).map_err(|error| refusal(&error))?;
+    Ok(Body { value, duplicates: Vec::new() })
+}
+
+/// Builds a value and remembers what was there already.
+struct Reading<'a> {
+    path: String,
+    duplicates: &'a mut Vec<String>,
+}
+
+impl Reading<'_> {
+    fn below(&mut self, path: String) -> Reading<'_> {
+        Reading { path, duplicates: self.duplicates }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Reading<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Reading<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("not a number"))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut sequence: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        loop {
+            let path = format!("{}[{}]", self.path, items.len());
+            let Some(item) = sequence.next_element_seed(self.below(path))? else { return Ok(Value::Array(items)) };
+            items.push(item);
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Value, A::Error> {
+        let mut fields = Map::new();
+        while let Some(key) = map.next_key::<String>()? {
+            let path = if self.path.is_empty() { key.clone() } else { format!("{}.{key}", self.path) };
+            let value = map.next_value_seed(self.below(path.clone())).map_err(A::Error::custom)?;
+            if fields.insert(key, value).is_some() {
+                self.duplicates.push(path);
+            }
+        }
+        Ok(Value::Object(fields))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_field_given_twice_is_named_and_the_last_counts() {
+        let read = json(br#"{"a":1,"b":[{"c":1,"c":2}],"a":3}"#).unwrap();
+        assert_eq!(read.value, json!({ "a": 3, "b": [{ "c": 2 }] }));
+        assert_eq!(read.duplicates, ["b[0].c", "a"]);
+    }
+
+    #[test]
+    fn yaml_is_read_where_it_is_announced_and_json_everywhere() {
+        let read = body(b"a: 1\nb: [x, true]\n", "application/yaml").unwrap();
+        assert_eq!(read.value, json!({ "a": 1, "b": ["x", true] }));
+        assert!(body(b"a: 1", "application/json").unwrap_err().message.contains("json parse error"));
+        assert_eq!(body(b"{}", "text/plain").unwrap_err().code, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    }
+
+    #[test]
+    fn rubbish_behind_the_object_is_refused() {
+        assert!(json(b"{} x").is_err());
+        assert!(json(b"{\"a\":}").is_err());
+        assert!(json(b"").is_err());
+    }
+}

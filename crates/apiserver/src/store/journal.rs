@@ -1,0 +1,115 @@
+//! The last changes, in order.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::{Key, OutOfReach, Record, Resource};
+
+/// What happened to one object.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// It came to be.
+    Added {
+        /// As it is.
+        after: Arc<Record>,
+    },
+    /// It changed.
+    Modified {
+        /// As it was.
+        before: Arc<Record>,
+        /// As it is.
+        after: Arc<Record>,
+    },
+    /// It is gone.
+    Deleted {
+        /// As it was.
+        before: Arc<Record>,
+        /// As it is shown to those who watch it go: as it was, with the revision of its end.
+        last: Arc<Record>,
+    },
+}
+
+impl Change {
+    /// The object after the change, if there is one.
+    pub const fn after(&self) -> Option<&Arc<Record>> {
+        match self {
+            Self::Added { after } | Self::Modified { after, .. } => Some(after),
+            Self::Deleted { .. } => None,
+        }
+    }
+}
+
+/// A change with its place in history.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// When.
+    pub revision: u64,
+    /// To which kind of object.
+    pub resource: Resource,
+    /// To which object.
+    pub key: Key,
+    /// What.
+    pub change: Change,
+}
+
+impl Entry {
+    /// The object before the change, if there was one.
+    pub const fn before(&self) -> Option<&Arc<Record>> {
+        match &self.change {
+            Change::Added { .. } => None,
+            Change::Modified { before, .. } | Change::Deleted { before, .. } => Some(before),
+        }
+    }
+}
+
+/// The last changes; older ones are forgotten.
+#[derive(Debug)]
+pub struct Journal {
+    entries: VecDeque<Entry>,
+    limit: usize,
+    /// Everything after this revision is here.
+    since: u64,
+}
+
+impl Journal {
+    pub(super) const fn starting_at(revision: u64, limit: usize) -> Self {
+        Self { entries: VecDeque::new(), limit, since: revision }
+    }
+
+    pub(super) fn push(&mut self, entry: Entry) {
+        self.entries.push_back(entry);
+        while self.entries.len() > self.limit {
+            if let Some(oldest) = self.entries.pop_front() {
+                self.since = oldest.revision;
+            }
+        }
+    }
+
+    pub(super) fn forget(&mut self, revision: u64) {
+        self.entries.retain(|entry| entry.revision > revision);
+        self.since = self.since.max(revision);
+    }
+
+    /// The oldest revision that can still be read.
+    pub const fn since(&self) -> u64 {
+        self.since
+    }
+
+    /// The changes after `revision`, oldest first.
+    pub fn after(&self, revision: u64) -> Result<impl Iterator<Item = &Entry>, OutOfReach> {
+        if revision < self.since {
+            return Err(OutOfReach::Compacted { oldest: self.since });
+        }
+        let first = self.entries.partition_point(|entry| entry.revision <= revision);
+        Ok(self.entries.range(first..))
+    }
+
+    /// The changes after `revision`, newest first.
+    pub(super) fn back_to(&self, revision: u64) -> Result<impl Iterator<Item = &Entry>, OutOfReach> {
+        if revision < self.since {
+            return Err(OutOfReach::Compacted { oldest: self.since });
+        }
+        let first = self.entries.partition_point(|entry| entry.revision <= revision);
+        Ok(self.entries.range(first..).rev())
+    }
+}

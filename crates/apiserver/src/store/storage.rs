@@ -1,0 +1,51 @@
+//! Where objects outlive the server: the smallest interface that a durable store must have.
+//!
+//! Reads never go there: all objects are in memory. A storage is asked for everything once, at the start, and told of each
+//! commit before it counts.
+
+use std::sync::Arc;
+
+use super::{Key, Record, Resource};
+
+/// Keeps what was committed.
+pub trait Storage: Send {
+    /// Everything that was committed before, as it was last.
+    fn load(&self) -> Result<Saved, StorageError>;
+
+    /// Keeps one change (none removes the object); it is durable when this returns.
+    fn commit(
+        &mut self,
+        revision: u64,
+        resource: &Resource,
+        key: &Key,
+        record: Option<&Arc<Record>>,
+    ) -> Result<(), StorageError>;
+}
+
+/// What a storage holds.
+#[derive(Debug, Default)]
+pub struct Saved {
+    /// The last revision that was committed.
+    pub revision: u64,
+    /// Every object.
+    pub objects: Vec<(Resource, Key, Record)>,
+}
+
+/// The storage does not answer; nothing was changed.
+#[derive(Debug, thiserror::Error)]
+#[error("the storage does not answer: {0}")]
+pub struct StorageError(pub String);
+
+/// Keeps nothing: a server that forgets everything when it ends.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Memory;
+
+impl Storage for Memory {
+    fn load(&self) -> Result<Saved, StorageError> {
+        Ok(Saved::default())
+    }
+
+    fn commit(&mut self, _: u64, _: &Resource, _: &Key, _: Option<&Arc<Record>>) -> Result<(), StorageError> {
+        Ok(())
+    }
+}
