@@ -214,11 +214,13 @@ impl<C: Controller> Driver<C> {
             }
         };
         tokio::select! {
+            biased;
             () = &mut stopping => return,
             () = ready => gate.open(),
         }
         loop {
             tokio::select! {
+                biased;
                 () = &mut stopping => return,
                 () = self.desk.leadership.acquired() => {}
             }

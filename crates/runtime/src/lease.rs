@@ -78,6 +78,7 @@ impl Elector {
         let mut quarrel = Quarrel::default();
         loop {
             let round = tokio::select! {
+                biased;
                 () = &mut stopping => break,
                 round = self.round() => round,
             };
@@ -104,6 +105,7 @@ impl Elector {
                 }
             };
             tokio::select! {
+                biased;
                 () = &mut stopping => break,
                 () = tokio::time::sleep(pause) => {}
             }
@@ -136,7 +138,8 @@ impl Elector {
         if let Standing::Held(spec) = record::standing(&lease, &self.candidacy) {
             let since = match self.seen.take() {
                 Some((known, since)) if known == spec => since,
-                Some(_) | None => started,
+                // From when it was seen, not from when it was asked for: it may have been written in between.
+                Some(_) | None => Instant::now(),
             };
             let expiry = since + spec.duration;
             self.seen = Some((spec, since));

@@ -7,7 +7,7 @@
 use std::fmt::Debug;
 
 use http::{HeaderValue, header};
-use kube::api::{DeleteParams, PartialObjectMeta, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{DeleteParams, GetParams, PartialObjectMeta, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::request::Error as RequestError;
 use kube::core::{NamespaceResourceScope, Request};
 use kube::{Api, Client, Resource};
@@ -110,6 +110,18 @@ impl Writer {
         }
     }
 
+    /// Asks the server whether `seen` is still what it has; if not, the view is stale and the pass ends. For steps that
+    /// destroy one object because of what another says: a cache may be behind, and no precondition spans two objects.
+    pub async fn confirm<K: Writable>(&self, seen: &K) -> Result<(), Fault> {
+        let operation = format!("confirm {}", K::kind(&()));
+        let request = request_of(seen).get(name_of(seen), &GetParams::default());
+        let version = self.send::<K>(&operation, request).await?;
+        if seen.meta().resource_version.as_deref() == Some(version.as_str()) {
+            return Ok(());
+        }
+        Err(Fault::new(Class::Conflict, operation, "the view of it is behind"))
+    }
+
     /// Puts `finalizer` on `seen`.
     pub(crate) async fn add_finalizer<K: Writable>(&self, seen: &K, finalizer: &str) -> Result<String, Fault> {
         let mut finalizers = seen.meta().finalizers.clone().unwrap_or_default();
@@ -136,7 +148,7 @@ impl Writer {
         Api::namespaced(self.client.clone(), namespace)
     }
 
-    /// Sends a write and asks for no more than the metadata in return, of which the version is all we need.
+    /// Sends a request and asks for no more than the metadata in return, of which the version is all we need.
     async fn send<K: Writable>(
         &self,
         operation: &str,

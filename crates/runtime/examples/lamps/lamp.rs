@@ -78,8 +78,10 @@ pub struct Lamps {
 
 /// A lamp and its bulbs.
 pub struct Observed {
-    lamp: Arc<Lamp>,
-    bulbs: Vec<Arc<ConfigMap>>,
+    /// The lamp.
+    pub lamp: Arc<Lamp>,
+    /// What belongs to it.
+    pub bulbs: Vec<Arc<ConfigMap>>,
 }
 
 /// What can be done to a bulb.
@@ -182,7 +184,11 @@ impl Controller for Lamps {
             Step::Paint(bulb) => {
                 writer.merge(&*bulb, json!({ "data": { "colour": lamp.spec.colour } })).await.map(|_| ())
             }
-            Step::PutOut(bulb) => writer.delete(&*bulb).await,
+            Step::PutOut(bulb) => {
+                // A lamp may have come to want the bulb since our view of it was taken.
+                writer.confirm(&**lamp).await?;
+                writer.delete(&*bulb).await
+            }
         }
     }
 }

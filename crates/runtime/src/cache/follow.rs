@@ -74,6 +74,7 @@ impl<K: Cacheable> Cache<K> {
             let stopping = parts.tasks.stopping();
             parts.tasks.spawn(name, async move {
                 tokio::select! {
+                    biased;
                     () = stopping => {}
                     () = source.follow(stream) => {}
                 }

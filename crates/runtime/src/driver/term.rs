@@ -43,7 +43,7 @@ impl<C: Controller> Driver<C> {
             pulse.beat();
             while running.len() < self.workers {
                 let Some(key) = queue.pop(Instant::now()) else { break };
-                running.spawn(Arc::clone(&self.desk).safe_pass(key));
+                running.spawn(self.desk.parts.tasks.fence(Arc::clone(&self.desk).safe_pass(key)));
             }
             let due = if running.len() < self.workers { queue.next() } else { None };
             tokio::select! {

@@ -49,6 +49,7 @@ impl Leadership {
             let until = *term.borrow_and_update();
             let Some(until) = until.filter(|until| *until > Instant::now()) else { return };
             tokio::select! {
+                biased;
                 () = tokio::time::sleep_until(until) => {}
                 changed = term.changed() => if changed.is_err() { return },
             }

@@ -1,0 +1,181 @@
+//! A run: one seed, one thread, paused time, and a record that is told if something fails.
+
+use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use chassis::settings::environment;
+use chassis::{Clock, Tasks};
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use super::crash::CrashPlan;
+use super::invariant::{Invariant, Verdict};
+use super::memory::Memory;
+use super::network::Network;
+use super::transcript::text;
+use super::{Inner, World};
+
+/// The variable that picks one seed: `WORLD_SEED=17 cargo test …` repeats exactly the run that failed.
+pub const SEED: &str = "WORLD_SEED";
+
+/// Lines of the transcript that are told when something fails.
+const TOLD: usize = 120;
+
+/// The seeds to run: `count` of them from `first`, or the one that the environment names.
+pub fn seeds(first: u64, count: u64) -> Vec<u64> {
+    match environment(SEED).and_then(|seed| seed.parse().ok()) {
+        Some(seed) => vec![seed],
+        None => (first..first + count).collect(),
+    }
+}
+
+/// Runs `each` for every seed, on as many threads as there are cores; what came of them in the order of the seeds. Worlds
+/// share nothing, so a seed tells the same story on any thread. If one panics, so does this, when the others are through.
+pub fn across<T: Send>(seeds: &[u64], each: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let take = || seeds.get(next.fetch_add(1, Ordering::Relaxed)).copied();
+        std::iter::from_fn(take).map(|seed| (seed, each(seed))).collect::<Vec<(u64, T)>>()
+    };
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let mut all: Vec<(u64, T)> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    });
+    all.sort_by_key(|(seed, _)| *seed);
+    all.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+/// When every world begins.
+const EPOCH: i64 = 1_750_000_000;
+
+impl World {
+    /// Runs `story` in a world of its own, in virtual time. If it panics, the seed and the end of the transcript are
+    /// told first.
+    pub fn run<T>(seed: u64, story: impl AsyncFnOnce(World) -> T) -> T {
+        Self::run_with(seed, CrashPlan::default(), story)
+    }
+
+    pub(crate) fn run_with<T>(seed: u64, crash: CrashPlan, story: impl AsyncFnOnce(World) -> T) -> T {
+        let time = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        let time = time.expect("a runtime without I/O needs nothing that could be missing");
+        let kept: Arc<Mutex<Option<World>>> = Arc::default();
+        let lives = Arc::clone(&kept);
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            time.block_on(async move {
+                let world = Self::new(seed, crash);
+                *super::lock(&lives) = Some(world.clone());
+                story(world).await
+            })
+        }));
+        let world = super::lock(&kept).take();
+        if let (Err(_), Some(world)) = (&ended, &world) {
+            report(world);
+        }
+        if let Some(world) = world {
+            // Actors and destinations keep the world alive; the end of a run is the end of all of them.
+            super::lock(&world.0.actors).clear();
+            super::lock(&world.0.destinations).clear();
+            world.0.memory.forget();
+        }
+        ended.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    fn new(seed: u64, crash: CrashPlan) -> Self {
+        let epoch = Timestamp::from_second(EPOCH).expect("a moment of our century");
+        Self(Arc::new(Inner {
+            seed,
+            began: Instant::now(),
+            clock: Clock::starting_at(epoch),
+            tasks: Tasks::new(),
+            network: Network::new(),
+            actors: Mutex::default(),
+            destinations: Mutex::default(),
+            transcript: Mutex::default(),
+            history: Mutex::default(),
+            figures: Mutex::default(),
+            memory: Memory::default(),
+            crash: Mutex::new(crash),
+            standing: Mutex::default(),
+        }))
+    }
+
+    /// Holds the history against `invariants`.
+    pub fn check(&self, invariants: &[Invariant]) -> Verdict {
+        Verdict::of(&self.history(), invariants)
+    }
+
+    /// Holds the history against `invariants`; what breaks one is told with the lines that led to it.
+    pub fn judge(&self, invariants: &[Invariant]) -> Result<(), Failed> {
+        let verdict = self.check(invariants);
+        let Some(first) = verdict.breaches.iter().map(|(_, _, breach)| breach.at).min() else { return Ok(()) };
+        let lines = self.transcript();
+        let end = lines.partition_point(|line| line.at <= first);
+        let lines = text(&lines[end.saturating_sub(TOLD)..end]);
+        Err(Failed { seed: self.seed(), verdict, lines })
+    }
+
+    /// What to print about this run.
+    pub fn report(&self) -> Report {
+        let lines = self.transcript();
+        let told = lines.len().saturating_sub(TOLD);
+        Report { seed: self.seed(), left_out: told, lines: text(&lines[told..]) }
+    }
+
+    /// The whole transcript as text.
+    pub fn text(&self) -> String {
+        text(&self.transcript())
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "the last words of a failing test, which nothing else can carry")]
+fn report(world: &World) {
+    eprintln!("{}", world.report());
+}
+
+/// Invariants that did not hold, and what led there. `Debug` is for people, since tests unwrap it.
+#[derive(Clone)]
+pub struct Failed {
+    /// The seed of the run.
+    pub seed: u64,
+    /// What did not hold.
+    pub verdict: Verdict,
+    lines: String,
+}
+
+impl std::fmt::Display for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { seed, verdict, lines } = self;
+        write!(f, "seed {seed}\nbefore the first breach (seconds, who, what):\n{lines}\n{verdict}")?;
+        write!(f, "run the same test again with {SEED}={seed}")
+    }
+}
+
+impl std::fmt::Debug for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl std::error::Error for Failed {}
+
+/// The end of a transcript, and how to see it again.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The seed of the run.
+    pub seed: u64,
+    /// How many lines came before.
+    pub left_out: usize,
+    /// The last lines.
+    pub lines: String,
+}
+
+impl std::fmt::Display for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { seed, left_out, lines } = self;
+        writeln!(f, "{left_out} lines before, then (seconds, who, what):\n{lines}")?;
+        write!(f, "this was seed {seed}; run the same test again with {SEED}={seed}")
+    }
+}

@@ -1,0 +1,152 @@
+//! Actors start, stand still, die, come back, and have their own clocks.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use sim::world::{Direction, Scenario, Side, Storm, World, crash_everywhere, general, seeds};
+
+use crate::counter::{count, counting};
+
+const MINUTE: Duration = Duration::from_mins(1);
+
+#[test]
+fn a_paused_actor_sends_nothing_and_goes_on_where_it_was() {
+    World::run(1, async |world: World| {
+        world.kubernetes("kube");
+        world.start("a", counting);
+        world.pass(MINUTE).await;
+        world.pause("a");
+        // What was on the wire may still take effect.
+        world.pass(Duration::from_secs(1)).await;
+        let before = count(&world, "a").unwrap();
+        let sent = world.history().calls.len();
+        world.pass(MINUTE).await;
+        assert_eq!((count(&world, "a").unwrap(), world.history().calls.len()), (before, sent));
+        world.resume("a");
+        world.pass(MINUTE).await;
+        let counted = count(&world, "a").unwrap() - before;
+        assert!((100..=121).contains(&counted), "no burst and no loss: {counted}");
+    });
+}
+
+#[test]
+fn a_dead_actor_is_gone_until_it_is_started_again_under_another_number() {
+    World::run(2, async |world: World| {
+        world.kubernetes("kube");
+        world.start("a", counting);
+        world.pass(MINUTE).await;
+        world.crash("a");
+        assert!(!world.is_alive("a"));
+        world.pass(Duration::from_secs(1)).await;
+        let sent = world.history().calls.len();
+        world.pass(MINUTE).await;
+        assert_eq!(world.history().calls.len(), sent);
+        world.restart("a");
+        world.restart("a");
+        world.pass(MINUTE).await;
+        let history = world.history();
+        assert!(history.calls.len() > sent + 200);
+        assert_eq!(history.calls.last().unwrap().sender.to_string(), "a#2");
+        assert_eq!(world.check(&general()).names(), [""; 0]);
+    });
+}
+
+#[test]
+fn a_clock_that_is_set_moves_for_one_actor_only() {
+    World::run(3, async |world: World| {
+        let shown = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        for name in ["a", "b"] {
+            let shown = std::sync::Arc::clone(&shown);
+            world.start(name, move |desk| shown.lock().unwrap().push(desk.clock));
+        }
+        world.turn_clock("a", SignedDuration::from_hours(-5));
+        world.pass(MINUTE).await;
+        let clocks = shown.lock().unwrap().clone();
+        assert_eq!(clocks[0].now() + SignedDuration::from_hours(5), world.now());
+        assert_eq!(clocks[1].now(), world.now());
+    });
+}
+
+#[test]
+fn a_partition_stops_one_actor_and_heals() {
+    World::run(4, async |world: World| {
+        world.kubernetes("kube");
+        world.start("a", counting);
+        world.start("b", counting);
+        world.pass(MINUTE).await;
+        for direction in [Direction::Both, Direction::There, Direction::Back] {
+            world.partition("a", "kube", direction);
+            world.pass(MINUTE).await;
+            let (a, b) = (count(&world, "a").unwrap(), count(&world, "b").unwrap());
+            world.pass(MINUTE).await;
+            assert!(count(&world, "a").unwrap() <= a + 1, "{direction:?}");
+            assert!(count(&world, "b").unwrap() > b + 100);
+            world.heal("a", "kube");
+            world.pass(MINUTE).await;
+            assert!(count(&world, "a").unwrap() > a + 80);
+        }
+    });
+}
+
+/// Stormy minutes for three actors.
+async fn stormy(world: World) {
+    world.kubernetes("kube");
+    for name in ["a", "b", "c"] {
+        world.start(name, counting);
+    }
+    world.weather_out(&Storm::rough(Duration::from_mins(10))).await;
+    world.pass(MINUTE).await;
+}
+
+#[test]
+fn the_same_seed_tells_the_same_story_and_another_seed_another() {
+    for seed in seeds(1, 5) {
+        let tell = |seed| {
+            World::run(seed, async |world: World| {
+                stormy(world.clone()).await;
+                (world.text(), world.figures())
+            })
+        };
+        let ((first, figures), (second, _)) = (tell(seed), tell(seed));
+        let differing = first.lines().zip(second.lines()).find(|(one, other)| one != other);
+        assert_eq!(differing, None, "seed {seed}");
+        assert_eq!(first.len(), second.len());
+        assert!(first.lines().count() > 1_000 && figures.faults.len() > 12, "{figures}");
+        assert_ne!(first, tell(seed + 1_000).0);
+    }
+}
+
+#[test]
+fn after_a_storm_everybody_is_alive_and_counts() {
+    let mut figures = sim::world::Figures::default();
+    for seed in seeds(100, 20) {
+        World::run(seed, async |world: World| {
+            stormy(world.clone()).await;
+            let before: Vec<u64> = ["a", "b", "c"].iter().map(|name| count(&world, name).unwrap()).collect();
+            world.pass(MINUTE).await;
+            for (name, before) in ["a", "b", "c"].iter().zip(before) {
+                assert!(count(&world, name).unwrap() > before + 90, "{name}");
+            }
+            let verdict = world.check(&general());
+            assert_eq!(verdict.names(), ["nothing alternates"; 0], "{verdict}");
+            figures += world.figures();
+        });
+    }
+    println!("lane: {figures}");
+}
+
+#[test]
+fn a_crash_comes_before_and_after_every_write() {
+    let story = async |world: World| {
+        world.kubernetes("kube");
+        world.start("a", counting);
+        world.pass(Duration::from_millis(5_250)).await;
+    };
+    let invariants = general();
+    let scenario = Scenario { story, invariants: &invariants, counts: |_| true, down: Duration::from_secs(1) };
+    let report = crash_everywhere(5, &scenario);
+    assert_eq!((report.writes, report.figures.runs), (10, 21), "{report}");
+    assert_eq!(report.figures.faults[&sim::world::Fault::Crash], 20);
+    assert!(report.failures.is_empty(), "{report}");
+    assert_eq!(Side::Before.cmp(&Side::After), std::cmp::Ordering::Less);
+}
