@@ -18,6 +18,8 @@ pub(crate) enum Bar {
 
 /// Names are a contract: dashboards and later comparisons read them.
 const BARS: &[(&str, Bar)] = &[
+    ("api.creates_per_s", Bar::AtLeast(5_000.0)),
+    ("api.rss_10k_objects_mb", Bar::AtMost(100.0)),
     ("apiserver_real.creates_per_s", Bar::Open),
     ("proxmox.calls_per_vm_life_iso", Bar::AtMost(14.0)),
     ("proxmox.calls_per_vm_life_smbios", Bar::AtMost(11.0)),
@@ -30,6 +32,7 @@ const BARS: &[(&str, Bar)] = &[
     ("runtime.reconcile_share", Bar::AtLeast(0.7)),
     ("runtime.reconciles_per_s", Bar::Open),
     ("runtime.rss_10k_objects_mb", Bar::AtMost(120.0)),
+    ("world.virtual_hours_per_cpu_s", Bar::Open),
 ];
 
 /// Measured figures by name.

@@ -71,7 +71,8 @@ async fn growth(lives: u32) -> Result<f64> {
     Ok((resident()? - before).max(0.0))
 }
 
-fn resident() -> Result<f64> {
+/// Memory of this process, in megabytes.
+pub(crate) fn resident() -> Result<f64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("the kernel tells no memory")?;
     let kilobytes: f64 = line.trim().split(' ').next().context("the kernel tells a number")?.parse()?;

@@ -4,11 +4,29 @@
 //! calls, and memory. The result is a table for people and `target/bench.json`, a flat object of figure name to number,
 //! for everybody else. A figure that misses its bar makes the run fail.
 
+mod api_server;
 mod ceiling;
+mod days;
+#[path = "../../runtime/tests/bugs/faulty.rs"]
+#[allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "a scene of the tests, of which only the sound controller is measured"
+)]
+mod faulty;
 mod figures;
+#[path = "../../runtime/tests/bugs/house.rs"]
+#[allow(dead_code, clippy::unwrap_used, clippy::panic, reason = "a scene of the tests, which use the rest")]
+mod house;
+#[path = "../../runtime/examples/lamps/lamp.rs"]
+#[allow(dead_code, unreachable_pub, reason = "the example and the tests use the rest")]
+mod lamp;
 mod machines;
 mod memory;
 mod passes;
+#[path = "../../runtime/tests/world/site.rs"]
+#[allow(dead_code, clippy::unwrap_used, clippy::panic, reason = "a scene of the tests, which use the rest")]
+mod site;
 mod world;
 
 use anyhow::Result;
@@ -24,6 +42,8 @@ async fn main() -> Result<()> {
     figures.take(median_round().await?);
     memory::ten_thousand_objects(&world, &mut figures).await?;
     figures.take(machines::measure()?);
+    figures.take(api_server::measure().await?);
+    figures.take(std::thread::spawn(days::measure).join().map_err(|_| anyhow::anyhow!("the days fell apart"))??);
     figures.publish()
 }
 

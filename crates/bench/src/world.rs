@@ -38,7 +38,7 @@ impl World {
     }
 }
 
-fn job(number: usize) -> Result<RunnerJob> {
+pub(crate) fn job(number: usize) -> Result<RunnerJob> {
     let job = json!({
         "apiVersion": "hypervisor.hyperfleet.io/v1alpha1",
         "kind": "RunnerJob",
