@@ -6,7 +6,7 @@
 mod reason;
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 pub use reason::Reason;
 

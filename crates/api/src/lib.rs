@@ -48,7 +48,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::CustomResourceExt;
 
 pub use admit::{BadSchema, Cause, Judge, Part, Refusal, UnknownFields, Violation, admit, admit_with};
-pub use condition::{ConditionStatus, ConditionType, Reason, condition};
+pub use condition::{Condition, ConditionStatus, ConditionType, Reason, Time, condition};
 pub use examples::{Story, examples};
 pub use grant::{LabelExpression, LabelOperator, NamespaceSelector};
 pub use hypervisor_cluster::*;

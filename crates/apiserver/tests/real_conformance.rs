@@ -14,6 +14,9 @@ fn say(line: &str) {
 
 use std::collections::BTreeSet;
 
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use kube::Api;
+use kube::api::PostParams;
 use rstest::rstest;
 use serde_json::{Value, json};
 use suite::compare::{Verdict, summary};
@@ -88,6 +91,32 @@ async fn a_server_does_not_differ_from_itself() {
     say(&format!("{} sequences twice on the real server: {requests} requests, {events} watch events", verdicts.len()));
     let command = "cargo test -p hyperfleet-apiserver --test real_conformance a_server_does_not_differ_from_itself";
     assert!(verdicts.iter().all(Verdict::agrees), "{}", summary(&verdicts, command));
+}
+
+/// A collector leaves alone what belongs to an owner whose kind it cannot look up: both do, while both collect what
+/// belongs to an owner of a known kind that is not there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_belongs_to_an_owner_of_an_unknown_kind_stays_on_both() {
+    let plane = testenv::shared().await;
+    let namespace = plane.namespace("owners").await;
+    for client in [plane.client(), suite::ours::ours().await] {
+        let namespaces: Api<Namespace> = Api::all(client.clone());
+        let room = serde_json::from_value(json!({ "metadata": { "name": namespace } })).unwrap();
+        // The real one has it already.
+        let _ = namespaces.create(&PostParams::default(), &room).await;
+        let maps: Api<ConfigMap> = Api::namespaced(client, &namespace);
+        for (name, version, kind) in [("kept", "elsewhere.example.com/v1", "Thing"), ("collected", "v1", "ConfigMap")] {
+            let owner = json!({ "apiVersion": version, "kind": kind, "name": "nobody", "uid": "1-2-3" });
+            let map = json!({ "metadata": { "name": name, "ownerReferences": [owner] } });
+            maps.create(&PostParams::default(), &serde_json::from_value(map).unwrap()).await.unwrap();
+        }
+        let watch = testenv::Stopwatch::start();
+        while maps.get_opt("collected").await.unwrap().is_some() {
+            assert!(watch.elapsed().as_secs() < 60, "nobody collects");
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+        assert!(maps.get_opt("kept").await.unwrap().is_some());
+    }
 }
 
 #[test]

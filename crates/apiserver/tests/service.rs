@@ -138,6 +138,23 @@ async fn what_is_owned_goes_with_its_owner() {
     assert!(maps.get_opt("owned").await.unwrap().is_none());
 }
 
+/// Secrets that an operator makes belong to objects of kinds that are defined elsewhere, or not yet.
+#[tokio::test(start_paused = true)]
+async fn what_belongs_to_an_owner_of_an_unknown_kind_stays() {
+    let server = server();
+    let maps: Api<ConfigMap> = Api::default_namespaced(client(&server));
+    let owner = json!({ "apiVersion": "elsewhere.example.com/v1", "kind": "Thing", "name": "a", "uid": "1-2-3" });
+    let mut kept = map("kept", "1");
+    kept.owner_references_mut().push(serde_json::from_value(owner).unwrap());
+    maps.create(&PostParams::default(), &kept).await.unwrap();
+    let owner = json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": "nobody", "uid": "1-2-3" });
+    let mut collected = map("collected", "1");
+    collected.owner_references_mut().push(serde_json::from_value(owner).unwrap());
+    maps.create(&PostParams::default(), &collected).await.unwrap();
+    assert!(maps.get_opt("kept").await.unwrap().is_some());
+    assert!(maps.get_opt("collected").await.unwrap().is_none());
+}
+
 #[tokio::test(start_paused = true)]
 async fn who_may_not_is_told_so() {
     let server = server();

@@ -8,5 +8,9 @@
 //! One module per kind, each with the same four words: `Observed`, `Step`, `plan`, `audit`. Nothing here can do I/O, tell
 //! the time or throw dice; the crate graph sees to that. The shell that observes and executes is the crate `operator`.
 
+pub mod cloud_init;
+pub mod cluster;
+pub mod grant;
 pub mod job;
 pub mod place;
+pub mod template;

@@ -4,16 +4,20 @@
 //!   hyperfleet operator ─▶ roster: which controllers ─▶ runtime::host ─▶ one driver each
 //!                                                          │
 //!                          observe, execute (here) ◀──────┘──▶ plan, audit (crate `fleet`)
+//!                          site: the hypervisors we are connected to, each watched by a task of its own
 //!   hyperfleet verify ─▶ verify ─▶ the conformance kit (crate `providers`) on a real hypervisor
 //! ```
 //!
 //! Each controller is one file with its rules beside it; the roster lists them in the sets that users deploy.
 
+mod calls;
 pub mod cli;
 pub mod controllers;
 pub mod manifest;
 mod print;
 mod roster;
+pub mod site;
 mod verify;
 
+pub use calls::METRICS;
 pub use roster::{Duty, SETTINGS, Set, select, sets};

@@ -3,7 +3,7 @@
 use chassis::settings::{Kind, Setting};
 use runtime::rbac::Rule;
 
-use crate::controllers::runner_jobs;
+use crate::controllers::{hypervisor_clusters, machine_templates, runner_jobs};
 
 /// Controllers that run in one process under one account.
 #[derive(Clone, Copy, Debug)]
@@ -30,19 +30,48 @@ pub struct Duty {
 const SETS: &[Set] = &[Set {
     name: "fleet",
     summary: "ephemeral VMs for CI jobs, on your own hypervisors",
-    controllers: &[runner_jobs::DUTY],
+    controllers: &[hypervisor_clusters::DUTY, machine_templates::DUTY, runner_jobs::DUTY],
 }];
 
 /// The settings of `hyperfleet operator` beside those every process has.
-pub const SETTINGS: &[Setting] = &[Setting {
-    key: "controllers.enabled",
-    flag: "controllers",
-    env: "CONTROLLERS",
-    default: "fleet",
-    reload: false,
-    kind: Kind::List,
-    help: "Controllers to run, by name or by the name of their set",
-}];
+pub const SETTINGS: &[Setting] = &[
+    Setting {
+        key: "controllers.enabled",
+        flag: "controllers",
+        env: "CONTROLLERS",
+        default: "fleet",
+        reload: false,
+        kind: Kind::List,
+        help: "Controllers to run, by name or by the name of their set",
+    },
+    Setting {
+        key: "hypervisors.period",
+        flag: "hypervisor-period",
+        env: "HYPERVISOR_PERIOD",
+        default: "30s",
+        reload: true,
+        kind: Kind::Duration(1, 3_600),
+        help: "Pause between two looks at a hypervisor",
+    },
+    Setting {
+        key: "hypervisors.allowedAddresses",
+        flag: "hypervisor-allowed-addresses",
+        env: "HYPERVISOR_ALLOWED_ADDRESSES",
+        default: "",
+        reload: false,
+        kind: Kind::Ranges,
+        help: "Ranges of addresses that hypervisors may have although they are loopback, link-local or denied",
+    },
+    Setting {
+        key: "hypervisors.deniedAddresses",
+        flag: "hypervisor-denied-addresses",
+        env: "HYPERVISOR_DENIED_ADDRESSES",
+        default: "",
+        reload: false,
+        kind: Kind::Ranges,
+        help: "Ranges of addresses that hypervisors may not have: those of the cluster's pods and services",
+    },
+];
 
 /// Every set there is.
 pub fn sets() -> &'static [Set] {
@@ -89,13 +118,19 @@ mod tests {
     #[test]
     fn a_set_stands_for_its_controllers_and_none_runs_twice() {
         let chosen = select(&names(&["runner-jobs", "fleet"])).unwrap();
-        assert_eq!(chosen.iter().map(|duty| duty.name).collect::<Vec<_>>(), ["runner-jobs"]);
+        assert_eq!(
+            chosen.iter().map(|duty| duty.name).collect::<Vec<_>>(),
+            ["hypervisor-clusters", "machine-templates", "runner-jobs"]
+        );
     }
 
     #[test]
     fn an_unknown_name_is_refused_with_the_known_ones() {
         let error = select(&names(&["flet"])).unwrap_err();
-        assert_eq!(error.to_string(), r#"controllers: "flet" is unknown; there are: fleet (runner-jobs)"#);
+        assert_eq!(
+            error.to_string(),
+            r#"controllers: "flet" is unknown; there are: fleet (hypervisor-clusters, machine-templates, runner-jobs)"#
+        );
     }
 
     #[test]

@@ -3,13 +3,19 @@
 #![allow(missing_docs, reason = "tests are their own documentation")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
 
+#[path = "verify/site.rs"]
+#[allow(dead_code, reason = "shared with the tests of `hyperfleet verify`, which use the rest")]
+mod hypervisor;
+
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use api::RunnerJob;
+use api::{HypervisorCluster, RunnerJob};
+use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
+use sim::proxmox::{Profile, Release};
 use testenv::{ControlPlane, Grant, Program, ServiceAccountRef, Signal, eventually};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -60,6 +66,41 @@ impl Site {
             .env("LOG_LEVEL", level)
             .env("POD_NAMESPACE", &self.namespace);
         Program::start(&command)
+    }
+
+    async fn secret(&self, name: &str, secret: &str, ca: &str) {
+        let secret = json!({
+            "metadata": { "name": name }, "stringData": { "id": "op@pve!hf", "secret": secret, "ca": ca },
+        });
+        let secrets: Api<Secret> = Api::namespaced(self.plane.client(), &self.namespace);
+        secrets.create(&PostParams::default(), &serde_json::from_value(secret).unwrap()).await.unwrap();
+    }
+
+    async fn cluster(&self, name: &str, at: &hypervisor::Site, tls: Value) {
+        let cluster = json!({
+            "apiVersion": "hypervisor.hyperfleet.io/v1alpha1", "kind": "HypervisorCluster", "metadata": { "name": name },
+            "spec": {
+                "provider": "proxmox", "endpoint": format!("https://127.0.0.1:{}", at.port()), "tls": tls,
+                "credentials": { "tokenId": { "name": "pve", "key": "id" }, "tokenSecret": { "name": "pve", "key": "secret" } },
+                "nodes": [{ "name": "pve1" }, { "name": "pve2" }], "defaultStorage": "disks", "defaultNetwork": "vmbr0",
+                "proxmox": { "vmidRange": { "first": 6000, "last": 6099 }, "pool": "hf", "isoStorage": "shared" },
+            },
+        });
+        let clusters: Api<HypervisorCluster> = Api::namespaced(self.plane.client(), &self.namespace);
+        clusters.create(&PostParams::default(), &serde_json::from_value(cluster).unwrap()).await.unwrap();
+    }
+
+    /// Waits until the cluster's `Ready` has this reason; its message.
+    async fn verdict(&self, name: &str, reason: &str) -> String {
+        let clusters: Api<HypervisorCluster> = Api::namespaced(self.plane.client(), &self.namespace);
+        eventually(&format!("{name} says {reason}"), SOON, async || {
+            let conditions = clusters.get(name).await.unwrap().status?.conditions;
+            conditions
+                .into_iter()
+                .find(|found| found.type_ == "Ready" && found.reason == reason)
+                .map(|found| found.message)
+        })
+        .await
     }
 
     fn jobs(&self) -> Api<RunnerJob> {
@@ -132,6 +173,65 @@ async fn r7_4_the_operator_does_its_work_under_exactly_the_generated_roles() {
     assert!(refused.is_empty(), "a right is missing: {refused:?}");
 }
 
+/// A cluster is connected over TLS with what its Secret holds, and everything a person looks at tells the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r1_1_a_cluster_is_connected_over_tls_and_people_see_it() {
+    let (site, pve) = (Site::new().await, hypervisor::Site::new(Release::V9, Profile::ZERO).await);
+    let metrics = free_port();
+    let flags = [
+        format!("--watch-namespaces={}", site.namespace),
+        "--hypervisor-allowed-addresses=127.0.0.0/8".to_owned(),
+        "--hypervisor-period=1s".to_owned(),
+        "--health-probe-bind-address=0".to_owned(),
+        format!("--metrics-bind-address=127.0.0.1:{metrics}"),
+        "--metrics-secure=false".to_owned(),
+    ];
+    let operator = site.operator(&flags.iter().map(String::as_str).collect::<Vec<_>>());
+    site.cluster("pve", &pve, json!({ "caCertificate": { "name": "pve", "key": "ca" } })).await;
+    site.verdict("pve", "CredentialsMissing").await;
+    site.secret("pve", hypervisor::SECRET, &std::fs::read_to_string(pve.ca()).unwrap()).await;
+    let message = site.verdict("pve", "ConnectionSuccessful").await;
+    assert_eq!(message, "connected to version 9.2.11");
+    let got = site.plane.kubectl(&["get", "hvc", "-n", &site.namespace]).await;
+    let words: Vec<&str> = got.stdout.split_whitespace().collect();
+    assert_eq!(words[..6], ["NAME", "PROVIDER", "ENDPOINT", "NODES", "READY", "AGE"], "{}", got.stdout);
+    assert_eq!((words[6], words[7], words[9], words[10]), ("pve", "proxmox", "2", "True"), "{}", got.stdout);
+    let described = site.plane.kubectl(&["describe", "hvc", "pve", "-n", &site.namespace]).await;
+    for word in ["CredentialsMissing", "ConnectionSuccessful", "Secret pve does not exist"] {
+        assert!(described.stdout.contains(word), "{word} is missing in {}", described.stdout);
+    }
+    // Somebody else answers at the address.
+    site.cluster("other", &pve, json!({ "fingerprint": vec!["AB"; 32].join(":") })).await;
+    let message = site.verdict("other", "TLSVerificationFailed").await;
+    assert!(message.contains("its fingerprint is ") && !message.contains("Other("), "{message}");
+    let counted = page(metrics, "/metrics").await.unwrap();
+    let call = "hyperfleet_provider_request_duration_seconds_count{provider=\"proxmox\",operation=\"GET /cluster/resources\",code=\"200\"}";
+    assert!(counted.contains(call), "{call} is missing in {counted}");
+    operator.signal(Signal::Terminate);
+    assert!(operator.wait(SOON).await.success(), "{}", operator.output());
+    assert!(!operator.output().contains(hypervisor::SECRET), "a secret is in the log");
+    let refused = site.plane.audit().await.user(&site.account.username()).filter(|line| line.code == 403);
+    assert!(refused.is_empty(), "a right is missing: {refused:?}");
+}
+
+/// A person who names the operator's own machine as hypervisor is told why that is refused.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hypervisor_on_the_operator_s_own_machine_is_refused_unless_allowed() {
+    let (site, pve) = (Site::new().await, hypervisor::Site::new(Release::V9, Profile::ZERO).await);
+    let flags = [
+        format!("--watch-namespaces={}", site.namespace),
+        "--health-probe-bind-address=0".to_owned(),
+        "--metrics-bind-address=0".to_owned(),
+    ];
+    let operator = site.operator(&flags.iter().map(String::as_str).collect::<Vec<_>>());
+    site.secret("pve", hypervisor::SECRET, &std::fs::read_to_string(pve.ca()).unwrap()).await;
+    site.cluster("pve", &pve, json!({ "caCertificate": { "name": "pve", "key": "ca" } })).await;
+    let message = site.verdict("pve", "ConnectionFailed").await;
+    assert!(message.contains("127.0.0.1 is a loopback address"), "{message}");
+    operator.signal(Signal::Terminate);
+    assert!(operator.wait(SOON).await.success(), "{}", operator.output());
+}
+
 /// Whatever `LOG_LEVEL` says, every line is a JSON record, none is below the level, and what cannot be read means INFO.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r10_1_r10_2_r10_3_every_line_is_a_record_at_or_above_the_level_asked_for() {
@@ -182,7 +282,11 @@ async fn p17_the_operator_s_account_can_do_nothing_else() {
     let user = site.account.username();
     for (verb, resource) in [
         ("list", "secrets"),
-        ("get", "secrets"),
+        ("watch", "secrets"),
+        ("update", "secrets"),
+        ("patch", "secrets"),
+        ("delete", "secrets"),
+        ("create", "secrets"),
         ("create", "pods"),
         ("list", "pods"),
         ("delete", "namespaces"),

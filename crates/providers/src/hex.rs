@@ -1,13 +1,13 @@
 //! Bytes as pairs of hexadecimal digits.
 
 /// Two lower-case digits a byte.
-pub(crate) fn encode(bytes: &[u8]) -> String {
+pub fn encode(bytes: &[u8]) -> String {
     let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
     halves.filter_map(|half| char::from_digit(half.into(), 16)).collect()
 }
 
 /// The bytes, if the text is pairs of digits and nothing else.
-pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
+pub fn decode(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
     // The standard parser would take a sign for a digit.
     if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {

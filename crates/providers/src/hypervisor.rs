@@ -1,7 +1,7 @@
 //! What a hypervisor does for us, whichever it is.
 //!
 //! ```text
-//!   health · permissions · inventory · images · inspect          what is there, and what may we do
+//!   health · permissions · inventory · networks · images · inspect          what is there, and what may we do
 //!   clone_image ─▶ look ─▶ resize · stage_seed ─▶ configure ─▶ power        a VM comes to be
 //!   look ─▶ power ─▶ look ─▶ destroy ─▶ leftovers · discard_seed            and goes without a trace
 //!   task · task_log                                              how long things stand
@@ -33,6 +33,7 @@ mod tag;
 mod task;
 mod vm;
 
+use std::collections::BTreeSet;
 use std::future::Future;
 
 pub use error::Error;
@@ -83,6 +84,9 @@ pub trait Hypervisor: Send + Sync {
 
     /// Guests, nodes and storages, in one call however many there are; it is the health probe of every tick.
     fn inventory(&self) -> impl Future<Output = Result<Inventory, Error>> + Send;
+
+    /// The bridges and virtual networks of a node that we may see.
+    fn networks(&self, node: &NodeName) -> impl Future<Output = Result<BTreeSet<BridgeName>, Error>> + Send;
 
     /// The images we may see.
     fn images(&self) -> impl Future<Output = Result<Vec<ImageRow>, Error>> + Send;

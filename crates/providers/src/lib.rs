@@ -11,6 +11,6 @@
 //! Proxmox VE; [`hypervisor::kit`] holds any implementation to the same promises, a real one included. [`http`] is the
 //! one client every provider talks through: in production over TLS, in tests straight into a simulator, in virtual time.
 
-mod hex;
+pub mod hex;
 pub mod http;
 pub mod hypervisor;

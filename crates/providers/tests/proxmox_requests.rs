@@ -131,6 +131,7 @@ async fn r8_1_every_request_is_one_that_the_official_schemas_allow() {
     proxmox.health().await.unwrap();
     proxmox.permissions(&Needs::default()).await.unwrap();
     proxmox.inventory().await.unwrap();
+    proxmox.networks(&"vm".parse().unwrap()).await.unwrap();
     proxmox.images().await.unwrap();
     let image = proxmox.inspect(&vm("9000")).await.unwrap();
     for seed in [Seed::Iso, smbios(), native()] {

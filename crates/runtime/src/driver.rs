@@ -27,7 +27,7 @@ use tokio::sync::{mpsc, watch};
 use crate::cache::{Cache, Cacheable, Change, Entry};
 use crate::events::{Recorder, Severity};
 use crate::lease::Leadership;
-use crate::{Key, Parts, Writer};
+use crate::{Bell, Key, Parts, Writer};
 
 pub use status::{STALLED, StallWords};
 
@@ -179,6 +179,17 @@ impl<C: Controller> Driver<C> {
             });
             readable.flat_map(|object| concerns(object)).all(|key| inbox.send(Trigger::Concerned { key }).is_ok())
         })
+    }
+
+    /// Looks again at the objects that `bell` is rung for.
+    #[must_use]
+    pub fn heeds(mut self, bell: &Bell) -> Self {
+        let bell = bell.clone();
+        self.wirings.push(Box::new(move |inbox| {
+            let inbox = inbox.clone();
+            bell.listen(move |key| inbox.send(Trigger::Concerned { key: key.clone() }).is_ok());
+        }));
+        self
     }
 
     fn follow<K: Cacheable>(

@@ -91,6 +91,8 @@ pub struct Host {
     pub leadership: Leadership,
     /// The name of this process among its replicas.
     pub instance: String,
+    /// The namespace that the process lives in: where its Lease is and what belongs to it alone.
+    pub namespace: String,
     /// The settings every process has, as they were at the start.
     pub settings: Runtime,
     /// All settings, as they are now.
@@ -164,15 +166,19 @@ async fn work(
     admin::serve_metrics(&runtime.metrics, parts.metrics.clone(), client.clone(), &parts.tasks).await?;
     let instance = instance(launch.env, parts.clock);
     let election = Parts { tasks: Tasks::new(), ..parts.clone() };
+    let namespace = match resolved.1.text("leaderElection.namespace") {
+        "" => config.default_namespace.clone(),
+        own => own.to_owned(),
+    };
     let leadership = match &runtime.leader_election {
         None => Leadership::always(),
-        Some(rules) => lease::spawn(candidacy(rules, launch, &config, &instance), &client, &election),
+        Some(rules) => lease::spawn(candidacy(rules, launch, &namespace, &instance), &client, &election),
     };
     let live = follow(resolved, parts);
     let grace = runtime.shutdown_grace;
     let mut dials = Dials { telemetry, resync: watch::Sender::new(runtime.resync) };
     let resync = dials.resync.subscribe();
-    let host = Host { parts: parts.clone(), client, leadership, instance, settings: runtime, live, resync };
+    let host = Host { parts: parts.clone(), client, leadership, instance, namespace, settings: runtime, live, resync };
     tracing::info!(version = launch.version, instance = host.instance, "started");
     controllers(&host);
     tokio::select! {
@@ -191,9 +197,9 @@ async fn work(
     ended
 }
 
-fn candidacy(rules: &LeaderElection, launch: &Launch<'_>, config: &Config, instance: &str) -> Candidacy {
+fn candidacy(rules: &LeaderElection, launch: &Launch<'_>, namespace: &str, instance: &str) -> Candidacy {
     Candidacy {
-        namespace: rules.namespace.clone().unwrap_or_else(|| config.default_namespace.clone()),
+        namespace: namespace.to_owned(),
         lease: rules.lease.clone().unwrap_or_else(|| launch.lease.clone()),
         identity: instance.to_owned(),
         duration: rules.duration,

@@ -12,6 +12,7 @@
 //! [`host`] is the life of a process around them, on the `chassis` that all our programs share. It is not a framework: it
 //! holds what three operators share and nothing else.
 
+mod bell;
 mod cache;
 mod driver;
 mod events;
@@ -25,6 +26,7 @@ pub mod host;
 pub mod lease;
 pub mod rbac;
 
+pub use bell::Bell;
 pub use cache::{Cache, Cacheable, Entry, Selection};
 pub use driver::{Controller, Driver, STALLED, StallWords};
 pub use events::{Notice, Recorder, Severity};

@@ -8,6 +8,8 @@ words! {
         // Clusters
         /// The endpoint answers, the login works, the privileges suffice.
         ConnectionSuccessful = "ConnectionSuccessful",
+        /// The same, but the endpoint's certificate is not verified.
+        ConnectionInsecure = "ConnectionInsecure",
         /// The connection does not work for a reason no other word covers.
         ConnectionFailed = "ConnectionFailed",
         /// The hypervisor refused the credentials.
@@ -20,6 +22,8 @@ words! {
         Unreachable = "Unreachable",
         /// The Secret or one of its entries is missing.
         CredentialsMissing = "CredentialsMissing",
+        /// An entry of the Secret does not have the form it must have.
+        CredentialsInvalid = "CredentialsInvalid",
         /// None of the configured nodes is there.
         NodesMissing = "NodesMissing",
         /// The key that signs ownership records is gone.

@@ -16,6 +16,8 @@ pub(crate) struct Family {
     places: BTreeMap<String, (Resource, Key)>,
     /// Who names a uid as an owner.
     dependents: BTreeMap<String, BTreeSet<(Resource, Key)>>,
+    /// Owners that were seen to go, as long as somebody still names them.
+    departed: BTreeSet<String>,
 }
 
 impl Family {
@@ -27,6 +29,11 @@ impl Family {
     /// Who names this uid as an owner.
     pub(crate) fn dependents(&self, uid: &str) -> Vec<(Resource, Key)> {
         self.dependents.get(uid).into_iter().flatten().cloned().collect()
+    }
+
+    /// Whether an owner was here and has gone.
+    pub(crate) fn has_departed(&self, uid: &str) -> bool {
+        self.departed.contains(uid)
     }
 
     /// Follows a change; returns what it calls for.
@@ -46,6 +53,9 @@ impl Family {
         }
         let Some(new) = new else {
             self.places.remove(&uid);
+            if self.dependents.contains_key(&uid) {
+                self.departed.insert(uid.clone());
+            }
             chores.extend(self.dependents(&uid).into_iter().map(|(resource, key)| Chore::Dependent(resource, key)));
             return chores;
         };
@@ -69,6 +79,7 @@ impl Family {
             dependents.remove(place);
             if dependents.is_empty() {
                 self.dependents.remove(owner);
+                self.departed.remove(owner);
             }
         }
     }

@@ -23,6 +23,9 @@ pub(super) fn tend_dependent(
     if owners.is_empty() || object::is_going(&object) {
         return Ok(());
     }
+    if owners.iter().any(|owner| is_beyond_us(cluster, owner)) {
+        return Ok(());
+    }
     let (mut solid, mut waiting, mut absent) = (Vec::new(), Vec::new(), Vec::new());
     for owner in owners {
         match found(cluster, key, owner) {
@@ -79,6 +82,18 @@ fn found(cluster: &Cluster, dependent: &Key, owner: &Value) -> Option<Value> {
     let here = key.namespace.is_empty() || key.namespace == dependent.namespace;
     let named = owner.get("name").and_then(Value::as_str) == Some(key.name.as_str());
     if here && named { cluster.read(resource, key) } else { None }
+}
+
+/// Whether nobody here can tell if an owner exists: its kind is not served, and it was never seen to go. What a real
+/// collector cannot look up it leaves alone, and everything that belongs to it.
+fn is_beyond_us(cluster: &Cluster, owner: &Value) -> bool {
+    let text = |key: &str| owner.get(key).and_then(Value::as_str).unwrap_or_default();
+    let (group, version) = text("apiVersion").rsplit_once('/').unwrap_or(("", text("apiVersion")));
+    let served = cluster.kinds.all().any(|served| {
+        let kind = &served.kind;
+        kind.group == group && kind.version == version && kind.kind == text("kind")
+    });
+    !served && !cluster.family.has_departed(text("uid"))
 }
 
 fn waits_for_dependents(owner: &Value) -> bool {

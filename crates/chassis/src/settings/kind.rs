@@ -1,5 +1,6 @@
 //! What values a setting takes, and how they are written.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use jiff::SignedDuration;
@@ -22,6 +23,8 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// Words separated by commas; in a file also a YAML list.
     List,
+    /// Ranges of IP addresses (`10.0.0.0/8`) or single ones, separated by commas; in a file also a YAML list.
+    Ranges,
     /// Any text.
     Text,
     /// A log level. What cannot be read counts as INFO and is warned about: a typo must not stop an operator.
@@ -39,6 +42,7 @@ impl Kind {
             Self::Int(min, max) => text.parse().is_ok_and(|number: u64| (min..=max).contains(&number)),
             Self::Address => text.parse::<Bind>().is_ok(),
             Self::Choice(words) => words.contains(&text),
+            Self::Ranges => list(text).iter().all(|range| is_range(range)),
             Self::List | Self::Text => true,
             Self::Level => telemetry::level(text).is_some(),
         };
@@ -56,6 +60,7 @@ impl Kind {
             Self::Address => "an address to listen on like :8443 or 127.0.0.1:8443, or 0 for off".into(),
             Self::Choice(words) => format!("one of {}", words.join(", ")),
             Self::List => "words separated by commas".into(),
+            Self::Ranges => "ranges of addresses like 10.0.0.0/8 or fd00::/8, separated by commas".into(),
             Self::Text => "text".into(),
             Self::Level => "one of DEBUG, INFO, WARN, ERROR".into(),
         }
@@ -72,6 +77,14 @@ pub(super) fn duration(text: &str) -> Option<Duration> {
 
 pub(super) fn list(text: &str) -> Vec<String> {
     text.split(',').map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect()
+}
+
+/// `10.0.0.0/8`, `fd00::/8`, or one address.
+fn is_range(text: &str) -> bool {
+    let (address, prefix) = text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
+    let Ok(address) = address.parse::<IpAddr>() else { return false };
+    let most = if address.is_ipv4() { 32 } else { 128 };
+    prefix.is_none_or(|prefix| prefix.parse::<u8>().is_ok_and(|bits| bits <= most))
 }
 
 const fn seconds(count: u64) -> Duration {

@@ -36,6 +36,7 @@ fn good(kind: Kind, source: usize) -> String {
         Kind::Address => [":9001", "127.0.0.1:9002", "0"],
         Kind::Choice(words) => [words[0], words[1], words[2]],
         Kind::List => ["a", "a,b", "c"],
+        Kind::Ranges => ["10.0.0.0/8", "10.0.0.1,fd00::/8", "192.168.1.1"],
         Kind::Text => ["one", "two", "three"],
         Kind::Level => ["debug", "WARN", "Error"],
     };

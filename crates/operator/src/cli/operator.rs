@@ -58,6 +58,7 @@ fn argument(setting: &Setting) -> Arg {
         | Kind::Address
         | Kind::Choice(_)
         | Kind::List
+        | Kind::Ranges
         | Kind::Text
         | Kind::Level => argument,
     }
@@ -70,7 +71,7 @@ const fn value_name(kind: Kind) -> &'static str {
         Kind::Int(..) => "NUMBER",
         Kind::Address => "ADDRESS",
         Kind::Choice(_) => "WORD",
-        Kind::List => "LIST",
+        Kind::List | Kind::Ranges => "LIST",
         Kind::Text => "TEXT",
         Kind::Level => "LEVEL",
     }

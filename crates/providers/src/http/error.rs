@@ -104,8 +104,12 @@ impl TransportError {
             if let Some(refused) = cause.downcast_ref::<AddressRefused>() {
                 return Self::Refused(refused.clone());
             }
-            if let Some(rustls::Error::InvalidCertificate(_)) = cause.downcast_ref::<rustls::Error>() {
-                return Self::Certificate { detail: cause.to_string() };
+            if let Some(rustls::Error::InvalidCertificate(error)) = cause.downcast_ref::<rustls::Error>() {
+                // What our own verifier says, it says in words.
+                let ours =
+                    if let rustls::CertificateError::Other(ours) = error { Some(ours.0.to_string()) } else { None };
+                let detail = ours.unwrap_or_else(|| cause.to_string());
+                return Self::Certificate { detail };
             }
         }
         Self::Unreachable { detail: chain(error) }

@@ -30,6 +30,8 @@ mod upid;
 mod upload;
 mod volume;
 
+use std::collections::BTreeSet;
+
 use http::Method;
 use serde::Deserialize;
 
@@ -44,7 +46,7 @@ use self::resources::Resource;
 use self::session::Session;
 use self::shape::Changes;
 use super::error::Error;
-use super::id::{AllocationId, StorageName, TaskRef, VolumeId};
+use super::id::{AllocationId, BridgeName, NodeName, StorageName, TaskRef, VolumeId};
 use super::number::VmRef;
 use super::object::Object;
 use super::{
@@ -103,6 +105,11 @@ fn unlocked(seen: &Seen) -> Result<&VmRef, Error> {
 }
 
 #[derive(Deserialize)]
+struct Interface {
+    iface: String,
+}
+
+#[derive(Deserialize)]
 struct Version {
     version: String,
 }
@@ -123,6 +130,13 @@ impl Hypervisor for Proxmox {
     async fn inventory(&self) -> Result<Inventory, Error> {
         let request = Request::get(RESOURCES, &[], Object::Hypervisor).probe();
         self.api.call::<Vec<Resource>>(request).await.map(resources::inventory)
+    }
+
+    async fn networks(&self, node: &NodeName) -> Result<BTreeSet<BridgeName>, Error> {
+        let request = Request::get("/nodes/{node}/network", &[node], Object::Node(node.clone())).at(node).probe();
+        let rows: Vec<Interface> = self.api.call(request.with(Form::new().put("type", "any_bridge"))).await?;
+        // A name that no machine of ours can be given is none to us.
+        Ok(rows.into_iter().filter_map(|row| row.iface.parse().ok()).collect())
     }
 
     async fn images(&self) -> Result<Vec<ImageRow>, Error> {

@@ -15,9 +15,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use providers::hypervisor::{
-    AllocationId, Bytes, CloneOrder, Content, Error, Gib, Health, Hypervisor, Image, ImageRow, Inventory, Keyring,
-    Kind, Mark, Media, Missing, Needs, NoCloud, NodeRow, Object, Power, PowerAction, Presence, Seen, Shape,
-    StorageName, StorageRow, TaskRef, TaskState, VmId, VmRef, VmRow, VolumeId, Whose,
+    AllocationId, BridgeName, Bytes, CloneOrder, Content, Error, Gib, Health, Hypervisor, Image, ImageRow, Inventory,
+    Keyring, Kind, Mark, Media, Missing, Needs, NoCloud, NodeName, NodeRow, Object, Power, PowerAction, Presence, Seen,
+    Shape, StorageName, StorageRow, TaskRef, TaskState, VmId, VmRef, VmRow, VolumeId, Whose,
 };
 use tokio::time::Instant;
 
@@ -215,6 +215,13 @@ impl Hypervisor for Memory {
             used: None,
         }];
         Ok(Inventory { vms, nodes, storages })
+    }
+
+    async fn networks(&self, node: &NodeName) -> Result<BTreeSet<BridgeName>, Error> {
+        if *node != self.image.node {
+            return Err(Error::NotFound { object: Object::Node(node.clone()) });
+        }
+        Ok(["vmbr0".parse().expect("a plain name")].into())
     }
 
     async fn images(&self) -> Result<Vec<ImageRow>, Error> {

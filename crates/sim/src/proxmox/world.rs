@@ -12,7 +12,7 @@ use super::access::{Tickets, Who};
 use super::control::{CallLog, Faults};
 use super::failure::{Failure, Outcome};
 use super::lock::{Held, Locks, Mode, Name};
-use super::model::State;
+use super::model::{State, Vm};
 use super::schema::Catalogue;
 use super::{Hook, Limits, Options, Profile, Release, fixture};
 
@@ -30,6 +30,8 @@ pub(crate) struct World {
     pub(crate) calls: Mutex<CallLog>,
     /// What every task takes at least.
     pub(crate) slow: Mutex<Duration>,
+    /// What somebody has taken away and may bring back.
+    pub(crate) hidden: Mutex<BTreeMap<u32, Vm>>,
     /// How long each storage was locked in all.
     pub(crate) locked: Mutex<BTreeMap<String, Duration>>,
     /// When it started.
@@ -58,6 +60,7 @@ impl World {
             faults: Mutex::default(),
             calls: Mutex::default(),
             slow: Mutex::default(),
+            hidden: Mutex::default(),
             locked: Mutex::default(),
             since,
             clone_floor: fixture.clone_floor(),

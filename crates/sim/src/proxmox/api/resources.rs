@@ -119,6 +119,9 @@ impl View {
         }
         entry["status"] = json!(if node.online { "online" } else { "offline" });
         entry["level"] = json!("");
+        if node.maintenance {
+            entry["hastate"] = json!("maintenance");
+        }
         if audited && node.online {
             let running = state.vms.values().filter(|vm| vm.node == name && vm.is_running());
             let memory: u64 = running.map(|vm| vm.config.memory() << 20).sum();

@@ -30,6 +30,19 @@ impl Simulator {
         Some(secret)
     }
 
+    /// Takes a privilege out of every role but the administrator's; whether any had it.
+    pub fn revoke(&self, privilege: &str) -> bool {
+        let mut state = self.world.state();
+        let roles = state.access.roles.iter_mut().filter(|(name, _)| *name != "Administrator");
+        roles.filter_map(|(_, privileges)| privileges.take(privilege)).count() > 0
+    }
+
+    /// Puts a node into maintenance mode, or takes it out; whether there is such a node.
+    pub fn maintain(&self, node: &str, maintenance: bool) -> bool {
+        let mut state = self.world.state();
+        state.nodes.get_mut(node).map(|node| node.maintenance = maintenance).is_some()
+    }
+
     /// Somebody else makes VMs with these numbers, all on one node.
     pub fn crowd(&self, vmids: impl IntoIterator<Item = u32>, node: &str) {
         let now = self.world.now();
@@ -47,6 +60,22 @@ impl Simulator {
         for vmid in vmids {
             state.vms.remove(&vmid);
         }
+    }
+
+    /// Somebody takes a VM or image away; whether it was there. [`Simulator::show`] brings it back as it was.
+    pub fn hide(&self, vmid: u32) -> bool {
+        let hidden = self.world.state().vms.remove(&vmid);
+        let found = hidden.is_some();
+        self.world.hidden.lock().unwrap_or_else(PoisonError::into_inner).extend(hidden.map(|vm| (vmid, vm)));
+        found
+    }
+
+    /// Brings back what was hidden; whether it was.
+    pub fn show(&self, vmid: u32) -> bool {
+        let shown = self.world.hidden.lock().unwrap_or_else(PoisonError::into_inner).remove(&vmid);
+        let found = shown.is_some();
+        self.world.state().vms.extend(shown.map(|vm| (vmid, vm)));
+        found
     }
 
     /// Everything there is, as `GET /sim/state` shows it.

@@ -1,0 +1,116 @@
+//! What a look at a hypervisor found.
+
+use api::{AvailableResources, HypervisorClusterStatus, NodeName, NodeStatus, Quantity};
+
+use super::Observed;
+
+/// The last looks at a hypervisor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Probe {
+    /// What the last look that was answered found.
+    pub report: Option<Report>,
+    /// What went wrong since, if anything did.
+    pub trouble: Option<Trouble>,
+}
+
+/// Why looks are not answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// What kind of trouble.
+    pub kind: api::Reason,
+    /// What happened and what to do about it.
+    pub message: String,
+    /// Looks in a row without an answer.
+    pub failures: u32,
+    /// Whether trying again can help: a connection that broke may come back, a wrong certificate does not.
+    pub may_pass: bool,
+}
+
+/// A hypervisor that answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Its version.
+    pub version: String,
+    /// All its nodes.
+    pub nodes: Vec<Node>,
+    /// Space in bytes on the default storage, all of it, if we may see that.
+    pub storage: Option<u64>,
+    /// What we may not do and should.
+    pub lacks: Vec<Lack>,
+}
+
+/// A node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Its name.
+    pub name: NodeName,
+    /// Whether it is there.
+    pub presence: Presence,
+    /// Whether an administrator is emptying it.
+    pub maintenance: bool,
+    /// Processor cores, if we may see them.
+    pub cpu: Option<u32>,
+    /// Memory in bytes, if we may see it.
+    pub memory: Option<u64>,
+}
+
+/// Whether a node is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It is.
+    Online,
+    /// It is not, or nobody knows.
+    Away,
+}
+
+/// A privilege that we do not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lack {
+    /// Which, where, what for, and the command that grants it.
+    pub message: String,
+    /// Whether machines cannot be made at all without it.
+    pub required: bool,
+}
+
+impl Report {
+    /// The nodes that the cluster's spec names, as far as the hypervisor knows them.
+    pub(super) fn configured<'a>(&'a self, observed: &'a Observed) -> impl Iterator<Item = &'a Node> {
+        self.nodes.iter().filter(|node| observed.cluster.spec.nodes.iter().any(|wanted| wanted.name == node.name))
+    }
+
+    /// Those that the spec names and the hypervisor does not know.
+    pub(super) fn unknown<'a>(&'a self, observed: &'a Observed) -> impl Iterator<Item = &'a NodeName> {
+        let known = |name: &NodeName| self.nodes.iter().any(|node| node.name == *name);
+        observed.cluster.spec.nodes.iter().map(|node| &node.name).filter(move |name| !known(name))
+    }
+}
+
+/// The status with what was found. Nothing in it moves by itself: what is free changes all the time, what there is does
+/// not.
+pub(super) fn tell(report: &Report, observed: &Observed, status: HypervisorClusterStatus) -> HypervisorClusterStatus {
+    let quantity = |bytes: u64| Quantity::from_mebibytes(bytes >> 20);
+    let nodes: Vec<NodeStatus> = report
+        .configured(observed)
+        .map(|node| NodeStatus {
+            name: node.name.clone(),
+            online: node.presence == Presence::Online,
+            maintenance: node.maintenance,
+            cpu: node.cpu,
+            memory: node.memory.map(quantity),
+        })
+        .collect();
+    let online = || report.configured(observed).filter(|node| node.presence == Presence::Online);
+    let sum = |of: fn(&Node) -> Option<u64>| -> Option<u64> { online().map(of).sum() };
+    let cpu = sum(|node| node.cpu.map(u64::from)).and_then(|cores| u32::try_from(cores).ok());
+    HypervisorClusterStatus {
+        version: Some(report.version.clone()),
+        connected_nodes: u16::try_from(online().count()).ok(),
+        nodes,
+        available_resources: Some(AvailableResources {
+            cpu,
+            memory: sum(|node| node.memory).map(quantity),
+            storage: report.storage.map(quantity),
+        }),
+        ..status
+    }
+}

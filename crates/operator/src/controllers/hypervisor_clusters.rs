@@ -1,0 +1,243 @@
+//! Looks after `HypervisorClusters`: connects them, and says whether they can be used.
+
+mod rotation;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use api::{
+    Condition, HypervisorCluster, HypervisorClusterStatus, HypervisorMachineTemplate, MachineClaim, ObjectRef, Reason,
+};
+use fleet::cluster::{self, CONDITIONS, Step};
+use jiff::Timestamp;
+use kube::core::ObjectMeta;
+use providers::hypervisor::Needs;
+use reconcile::{Class, Fault, Plan, Violation};
+use runtime::host::Host;
+use runtime::rbac::{Rule, Scope};
+use runtime::{Cache, Controller, Driver, Key, Severity, Writer};
+use tokio::sync::OnceCell;
+
+use crate::Duty;
+use crate::site::{AskNeeds, Chance, Login, Ownership, Secrets, Sites, real_chance};
+
+/// Its entry in the roster.
+pub const DUTY: Duty = Duty {
+    name: HypervisorClusters::NAME,
+    summary: "connects hypervisors and says whether they can be used",
+    rules: &[
+        Rule {
+            groups: &["hypervisor.hyperfleet.io"],
+            resources: &["hypervisorclusters"],
+            verbs: &["list", "watch", "patch"],
+            scope: Scope::Watched,
+        },
+        Rule {
+            groups: &["hypervisor.hyperfleet.io"],
+            resources: &["hypervisorclusters/status"],
+            verbs: &["update"],
+            scope: Scope::Watched,
+        },
+        Rule {
+            groups: &["hypervisor.hyperfleet.io"],
+            resources: &["hypervisormachinetemplates", "machineclaims"],
+            verbs: &["list", "watch"],
+            scope: Scope::Watched,
+        },
+        // Where all namespaces are watched, only `get` of these is granted.
+        Rule { groups: &[""], resources: &["secrets"], verbs: &["get", "list", "watch"], scope: Scope::Watched },
+        // The key that marks machines as ours.
+        Rule { groups: &[""], resources: &["secrets"], verbs: &["get", "create"], scope: Scope::Own },
+    ],
+};
+
+/// What it reads beside its clusters.
+#[derive(Clone)]
+pub struct Sources {
+    /// Templates, for what their machines will need.
+    pub templates: Cache<HypervisorMachineTemplate>,
+    /// Claims, for whose machines are on a cluster.
+    pub claims: Cache<MachineClaim>,
+}
+
+/// Starts it.
+pub fn spawn(host: &Host, sites: &Sites, clusters: &Cache<HypervisorCluster>, sources: &Sources) {
+    let controller = HypervisorClusters::new(sites, sources, &host.client, &host.namespace, real_chance());
+    wire(host.driver(controller, clusters), sites, sources).spawn();
+    let namespaces = host.settings.namespaces.clone();
+    let rotation =
+        rotation::follow(namespaces, host.client.clone(), host.parts.clone(), clusters.clone(), sites.bell().clone());
+    host.parts.tasks.spawn("rotation", rotation);
+}
+
+/// Looks again when a claim or a template comes or goes, and when something new is known of a hypervisor.
+pub fn wire(driver: Driver<HypervisorClusters>, sites: &Sites, sources: &Sources) -> Driver<HypervisorClusters> {
+    driver
+        .heeds(sites.bell())
+        .watches(&sources.claims, |claim| cluster_of(claim).into_iter().collect())
+        .watches(&sources.templates, |template| vec![target(&template.spec.hypervisor_cluster_ref, &template.metadata)])
+}
+
+/// The controller.
+pub struct HypervisorClusters {
+    sites: Sites,
+    sources: Sources,
+    secrets: Secrets,
+    client: kube::Client,
+    /// The namespace of the ownership key.
+    home: String,
+    chance: Chance,
+    ownership: Arc<OnceCell<Ownership>>,
+}
+
+/// A cluster as it is, with what a connection is made from.
+pub struct Observed {
+    seen: cluster::Observed,
+    login: Result<Login, String>,
+}
+
+impl HypervisorClusters {
+    /// A controller that keeps the ownership key in the namespace `home`.
+    pub fn new(sites: &Sites, sources: &Sources, client: &kube::Client, home: &str, chance: Chance) -> Self {
+        Self {
+            sites: sites.clone(),
+            sources: sources.clone(),
+            secrets: Secrets::new(client.clone()),
+            client: client.clone(),
+            home: home.to_owned(),
+            chance,
+            ownership: Arc::default(),
+        }
+    }
+
+    /// Who we are on hypervisors; the message if that is lost.
+    async fn ownership(&self) -> Result<Result<&Ownership, String>, Fault> {
+        if let Some(known) = self.ownership.get() {
+            return Ok(Ok(known));
+        }
+        let machines_exist = self.sources.claims.all().iter().any(|claim| cluster_of(claim).is_some());
+        match Ownership::load(&self.client, &self.home, machines_exist, &self.chance).await? {
+            Ok(ownership) => Ok(Ok(self.ownership.get_or_init(async || ownership).await)),
+            Err(error) => Ok(Err(error.to_string())),
+        }
+    }
+
+    fn needs(&self, cluster: &HypervisorCluster) -> AskNeeds {
+        let (templates, cluster) = (self.sources.templates.clone(), cluster.clone());
+        Arc::new(move || needs(&cluster, &templates.all()))
+    }
+}
+
+impl Controller for HypervisorClusters {
+    type Object = HypervisorCluster;
+    type Observed = Observed;
+    type Step = Step;
+    type Status = HypervisorClusterStatus;
+
+    const NAME: &'static str = "hypervisor-clusters";
+    const FINALIZER: Option<&'static str> = Some(api::registry::finalizer::IN_USE);
+    const CONDITIONS: &'static [&'static str] = CONDITIONS;
+
+    async fn observe(&self, cluster: Arc<HypervisorCluster>) -> Result<Observed, Fault> {
+        let key = Key::of(&cluster.metadata);
+        let login = match self.ownership().await? {
+            Ok(ownership) => Ok(self.secrets.login(&cluster, ownership).await?),
+            Err(lost) => Err(lost),
+        };
+        let on_it = |claim: &Arc<MachineClaim>| cluster_of(claim).as_ref() == Some(&key);
+        let claims = self
+            .sources
+            .claims
+            .all()
+            .iter()
+            .filter(|claim| on_it(claim))
+            .map(|claim| Key::of(&claim.metadata).to_string())
+            .collect();
+        let seen = cluster::Observed {
+            cluster,
+            login: match &login {
+                Ok(login) => login.seen(),
+                Err(lost) => cluster::Login::KeyLost(lost.clone()),
+            },
+            link: self.sites.link(&key),
+            claims,
+            period: self.sites.period(),
+        };
+        Ok(Observed { seen, login })
+    }
+
+    fn plan(&self, observed: &Observed, now: Timestamp) -> Plan<Step, HypervisorClusterStatus> {
+        cluster::plan(&observed.seen, now)
+    }
+
+    fn audit(&self, observed: &Observed, plan: &Plan<Step, HypervisorClusterStatus>) -> Vec<Violation> {
+        cluster::audit(&observed.seen, plan)
+    }
+
+    async fn execute(&self, observed: &Observed, step: Step, _: &Writer) -> Result<(), Fault> {
+        let cluster = &observed.seen.cluster;
+        match (step, &observed.login) {
+            (Step::Connect, Ok(Login::Complete(login))) => {
+                self.sites.connect(cluster, login, self.needs(cluster)).await;
+                Ok(())
+            }
+            (Step::Connect, Ok(Login::Missing(_) | Login::Malformed(_)) | Err(_)) => {
+                Err(Fault::new(Class::Conflict, "connect", "there is nothing to connect with"))
+            }
+            (Step::Disconnect, _) => {
+                self.sites.disconnect(&Key::of(&cluster.metadata));
+                Ok(())
+            }
+        }
+    }
+
+    fn severity(&self, condition: &Condition) -> Severity {
+        let insecure = condition.reason == Reason::ConnectionInsecure.as_str();
+        if condition.status == "False" || insecure { Severity::Warning } else { Severity::Normal }
+    }
+}
+
+/// The cluster that a claim has a machine on.
+fn cluster_of(claim: &MachineClaim) -> Option<Key> {
+    let allocation = claim.status.as_ref()?.allocation.as_ref()?;
+    let gone = claim
+        .status
+        .as_ref()
+        .and_then(|status| status.teardown.as_ref())
+        .and_then(|teardown| teardown.vm_gone_at.as_ref());
+    gone.is_none().then(|| target(&allocation.cluster_ref, &claim.metadata))
+}
+
+/// What a reference in an object points at.
+pub(super) fn target(reference: &ObjectRef, holder: &ObjectMeta) -> Key {
+    let own = || holder.namespace.clone().unwrap_or_default();
+    Key::new(reference.namespace.as_ref().map_or_else(own, |other| other.as_str().to_owned()), reference.name.as_str())
+}
+
+/// What the machines of all templates of a cluster will use.
+fn needs(cluster: &HypervisorCluster, templates: &[Arc<HypervisorMachineTemplate>]) -> Needs {
+    let key = Key::of(&cluster.metadata);
+    let ours: Vec<_> = templates
+        .iter()
+        .filter(|template| target(&template.spec.hypervisor_cluster_ref, &template.metadata) == key)
+        .collect();
+    let images = ours.iter().filter_map(|template| {
+        let resolved = template.status.as_ref().and_then(|status| status.image.as_ref()).map(|image| image.vm_id);
+        let named = template.spec.template.proxmox.as_ref().and_then(|image| image.template_id);
+        resolved.or(named).and_then(|id| providers::hypervisor::VmId::try_from(id.0).ok())
+    });
+    let storages =
+        ours.iter().filter_map(|template| template.spec.storage.as_ref()).chain([&cluster.spec.default_storage]);
+    let bridges =
+        ours.iter().filter_map(|template| template.spec.network.bridge.as_ref()).chain([&cluster.spec.default_network]);
+    let proxmox = cluster.spec.proxmox.as_ref();
+    let seeds =
+        proxmox.filter(|proxmox| proxmox.seed == api::Seed::Iso).and_then(|proxmox| proxmox.iso_storage.as_ref());
+    Needs {
+        images: images.collect(),
+        pool: proxmox.and_then(|proxmox| proxmox.pool.as_ref()).and_then(|pool| pool.as_str().parse().ok()),
+        storages: storages.filter_map(|storage| storage.as_str().parse().ok()).collect(),
+        seeds: seeds.and_then(|storage| storage.as_str().parse().ok()),
+        networks: bridges.filter_map(|bridge| Some((None, bridge.as_str().parse().ok()?))).collect::<BTreeSet<_>>(),
+    }
+}

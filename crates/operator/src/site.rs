@@ -1,0 +1,214 @@
+//! Hypervisors we are connected to: a site each.
+//!
+//! ```text
+//!   HypervisorCluster + Secrets ─▶ login ─▶ Sites::connect ─▶ Site ─▶ monitor: a look every 30 s, checks every 5 min
+//!                                                              │            └─▶ bell, when what it found has changed
+//!                                        controllers read ─────┘
+//! ```
+//!
+//! Every site has a monitor of its own, so that one that does not answer delays no other. Controllers never wait for a
+//! look: they read what the last one found.
+
+mod chance;
+mod dial;
+mod images;
+mod link;
+mod login;
+mod monitor;
+mod ownership;
+mod report;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use api::{HypervisorCluster, Reason};
+use fleet::cluster::{Link, Probe, Settings, Trouble};
+use providers::hypervisor::{Inventory, Needs};
+use runtime::{Bell, Key, Leadership, Parts};
+use tokio::sync::Notify;
+
+pub use chance::{Chance, real_chance};
+pub use dial::{Dial, over_the_network};
+pub use link::Hypervisor;
+pub use login::{Complete, Login, Secrets};
+pub use ownership::{Ownership, OwnershipError};
+
+/// All hypervisors that this process is connected to.
+#[derive(Clone)]
+pub struct Sites(Arc<Shared>);
+
+struct Shared {
+    parts: Parts,
+    leadership: Leadership,
+    dial: Dial,
+    pace: Pace,
+    bell: Bell,
+    sites: Mutex<BTreeMap<Key, Place>>,
+}
+
+/// What became of a connection.
+enum Place {
+    /// It stands.
+    Open(Arc<Site>),
+    /// It cannot be made from these settings.
+    Closed(Settings, Trouble),
+}
+
+/// The pause between two looks at a hypervisor, asked anew each time.
+pub type Pace = Arc<dyn Fn() -> Duration + Send + Sync>;
+
+/// What a cluster's machines need, asked anew for every check.
+pub type AskNeeds = Arc<dyn Fn() -> Needs + Send + Sync>;
+
+/// One hypervisor that we are connected to.
+pub struct Site {
+    key: Key,
+    hypervisor: Hypervisor,
+    settings: Mutex<Settings>,
+    view: Mutex<View>,
+    needs: AskNeeds,
+    /// What was found out about images and networks, for a while.
+    catalogue: Mutex<images::Catalogue>,
+    /// The storage whose size is told.
+    storage: api::StorageName,
+    /// Asks for a look now.
+    poke: Notify,
+    /// Set when nobody needs it any more.
+    given_up: AtomicBool,
+    /// Rung for the cluster when what was found has changed.
+    bell: Bell,
+}
+
+/// What is known of a hypervisor.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    /// What the last looks found, as the cluster's planner reads it.
+    pub probe: Probe,
+    /// The last complete listing.
+    pub inventory: Option<Arc<Inventory>>,
+}
+
+impl Sites {
+    /// Nothing yet.
+    pub fn new(parts: &Parts, leadership: &Leadership, dial: Dial, pace: Pace) -> Self {
+        let (parts, leadership, bell) = (parts.clone(), leadership.clone(), Bell::default());
+        Self(Arc::new(Shared { parts, leadership, dial, pace, bell, sites: Mutex::default() }))
+    }
+
+    /// The site of a cluster.
+    pub fn get(&self, key: &Key) -> Option<Arc<Site>> {
+        match lock(&self.0.sites).get(key)? {
+            Place::Open(site) => Some(Arc::clone(site)),
+            Place::Closed(..) => None,
+        }
+    }
+
+    /// What a cluster's planner sees of its site.
+    pub fn link(&self, key: &Key) -> Link {
+        let (settings, probe) = match lock(&self.0.sites).get(key) {
+            None => return Link::Down,
+            Some(Place::Open(site)) => (lock(&site.settings).clone(), lock(&site.view).probe.clone()),
+            Some(Place::Closed(settings, trouble)) => {
+                (settings.clone(), Probe { report: None, trouble: Some(trouble.clone()) })
+            }
+        };
+        Link::Up { settings, probe }
+    }
+
+    /// Rung for clusters of which something new is known.
+    pub fn bell(&self) -> &Bell {
+        &self.0.bell
+    }
+
+    /// How often sites are looked at.
+    pub fn period(&self) -> Duration {
+        (self.0.pace)()
+    }
+
+    /// Connects a cluster with what it is given. Where only the credentials are new, the connection stays and takes
+    /// them; calls under way are not lost.
+    pub async fn connect(&self, cluster: &HypervisorCluster, login: &Complete, needs: AskNeeds) {
+        let key = Key::of(&cluster.metadata);
+        if let Some(site) = self.get(&key)
+            && login::same_place(&lock(&site.settings), &login.settings)
+        {
+            site.hypervisor.rotate(login).await;
+            *lock(&site.settings) = login.settings.clone();
+            site.poke.notify_one();
+            return;
+        }
+        match Hypervisor::connect(cluster, login, &self.0.dial) {
+            Ok(hypervisor) => self.open(cluster, login, needs, hypervisor),
+            Err(error) => {
+                let kind = Reason::ConnectionFailed;
+                let trouble = Trouble { kind, message: error.to_string(), failures: 1, may_pass: false };
+                self.put(&key, Place::Closed(login.settings.clone(), trouble));
+                self.0.bell.ring(&key);
+            }
+        }
+    }
+
+    fn open(&self, cluster: &HypervisorCluster, login: &Complete, needs: AskNeeds, hypervisor: Hypervisor) {
+        let key = Key::of(&cluster.metadata);
+        let site = Arc::new(Site {
+            key: key.clone(),
+            hypervisor,
+            settings: Mutex::new(login.settings.clone()),
+            view: Mutex::default(),
+            needs,
+            catalogue: Mutex::default(),
+            storage: cluster.spec.default_storage.clone(),
+            poke: Notify::new(),
+            given_up: AtomicBool::new(false),
+            bell: self.0.bell.clone(),
+        });
+        self.put(&key, Place::Open(Arc::clone(&site)));
+        let (pace, leadership) = (Arc::clone(&self.0.pace), self.0.leadership.clone());
+        let run = monitor::run(site, pace, leadership, self.0.parts.tasks.stopping());
+        self.0.parts.tasks.spawn(format!("monitor/{key}"), run);
+    }
+
+    fn put(&self, key: &Key, place: Place) {
+        let before = lock(&self.0.sites).insert(key.clone(), place);
+        before.iter().for_each(Place::give_up);
+    }
+
+    /// Gives a connection up; its monitor ends.
+    pub fn disconnect(&self, key: &Key) {
+        let before = lock(&self.0.sites).remove(key);
+        before.iter().for_each(Place::give_up);
+    }
+}
+
+impl Place {
+    fn give_up(&self) {
+        match self {
+            Self::Open(site) => site.give_up(),
+            Self::Closed(..) => {}
+        }
+    }
+}
+
+impl Site {
+    /// The hypervisor behind it.
+    pub const fn hypervisor(&self) -> &Hypervisor {
+        &self.hypervisor
+    }
+
+    /// Ends its monitor.
+    fn give_up(&self) {
+        self.given_up.store(true, Ordering::Relaxed);
+        self.poke.notify_one();
+    }
+
+    /// What is known of it.
+    pub fn view(&self) -> View {
+        lock(&self.view).clone()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,237 @@
+//! What a connection is made from, out of a cluster's spec and its Secrets.
+
+use api::{HypervisorCluster, SecretKey};
+use fleet::cluster::{self, Settings};
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Api, Client};
+use providers::hex;
+use providers::http::Trust;
+use providers::hypervisor::Keyring;
+use providers::hypervisor::proxmox::Credentials;
+use reconcile::Fault;
+use runtime::client::fault;
+use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+use super::ownership::Ownership;
+
+/// Reads Secrets by name, in the namespace of the object that names them.
+#[derive(Clone)]
+pub struct Secrets(Client);
+
+/// What a connection is made from, or why there is none.
+pub enum Login {
+    /// All of it.
+    Complete(Box<Complete>),
+    /// Something is missing: a sentence each.
+    Missing(Vec<String>),
+    /// Something cannot be right: a sentence each.
+    Malformed(Vec<String>),
+}
+
+/// What a connection is made from.
+pub struct Complete {
+    pub(super) credentials: Credentials,
+    pub(super) trust: Trust,
+    pub(super) owner: Keyring,
+    pub(super) settings: Settings,
+}
+
+impl Login {
+    /// The same as the planner sees it: without anything secret.
+    pub fn seen(&self) -> cluster::Login {
+        match self {
+            Self::Complete(complete) => cluster::Login::Complete(complete.settings.clone()),
+            Self::Missing(what) => cluster::Login::Missing(what.clone()),
+            Self::Malformed(what) => cluster::Login::Malformed(what.clone()),
+        }
+    }
+}
+
+/// One entry of a Secret.
+enum Found {
+    Text(SecretString),
+    /// The Secret is not there.
+    NoSecret,
+    /// It is there without the entry.
+    NoEntry,
+}
+
+impl Secrets {
+    /// Reads with `client`.
+    pub const fn new(client: Client) -> Self {
+        Self(client)
+    }
+
+    /// Everything that `cluster` is connected with. Each Secret is read once, however many entries are named.
+    pub async fn login(&self, cluster: &HypervisorCluster, ownership: &Ownership) -> Result<Login, Fault> {
+        let namespace = cluster.metadata.namespace.clone().unwrap_or_default();
+        let mut drawer = Drawer { api: Api::namespaced(self.0.clone(), &namespace), namespace, read: BTreeMap::new() };
+        let Some((first, second, is_token)) = pair(&cluster.spec.credentials) else {
+            return Ok(Login::Missing(vec!["spec.credentials is incomplete".to_owned()]));
+        };
+        let ca = cluster.spec.tls.as_ref().and_then(|tls| tls.ca_certificate.as_ref());
+        let mut texts = Vec::new();
+        let mut gaps = Gaps::default();
+        for at in [Some(first), Some(second), ca].into_iter().flatten() {
+            match drawer.find(at).await? {
+                Found::Text(text) => texts.push(text),
+                Found::NoSecret => gaps.secrets.entry(at.name.as_str()).or_default().push(at.key.as_str()),
+                Found::NoEntry => gaps.entries.entry(at.name.as_str()).or_default().push(at.key.as_str()),
+            }
+        }
+        let mut texts = texts.into_iter();
+        let (Some(name), Some(secret), true) = (texts.next(), texts.next(), gaps.is_empty()) else {
+            return Ok(Login::Missing(gaps.sentences(&drawer.namespace)));
+        };
+        let bundle = texts.next();
+        let wrong = wrong(is_token, first, &name, second, &secret, ca.zip(bundle.as_ref()));
+        if !wrong.is_empty() {
+            return Ok(Login::Malformed(wrong));
+        }
+        let name = name.expose_secret().to_owned();
+        let credentials = if is_token {
+            Credentials::Token { id: name, secret }
+        } else {
+            Credentials::Password { user: name, password: secret }
+        };
+        let trust = trust(cluster, bundle.as_ref());
+        let settings = fingerprint(cluster, &credentials, bundle.as_ref());
+        let owner = ownership.keyring(cluster);
+        Ok(Login::Complete(Box::new(Complete { credentials, trust, owner, settings })))
+    }
+}
+
+/// Where name and secret stand, and whether they are those of a token.
+fn pair(spec: &api::Credentials) -> Option<(&SecretKey, &SecretKey, bool)> {
+    let api::Credentials { token_id, token_secret, username, password } = spec;
+    let token = token_id.as_ref().zip(token_secret.as_ref()).map(|(id, secret)| (id, secret, true));
+    token.or_else(|| username.as_ref().zip(password.as_ref()).map(|(user, password)| (user, password, false)))
+}
+
+/// What is missing, by Secret.
+#[derive(Default)]
+struct Gaps<'a> {
+    secrets: BTreeMap<&'a str, Vec<&'a str>>,
+    entries: BTreeMap<&'a str, Vec<&'a str>>,
+}
+
+impl Gaps<'_> {
+    fn is_empty(&self) -> bool {
+        self.secrets.is_empty() && self.entries.is_empty()
+    }
+
+    fn sentences(&self, namespace: &str) -> Vec<String> {
+        let list = |entries: &[&str]| entries.join(", ");
+        let secrets = self.secrets.iter().map(|(name, entries)| {
+            format!("Secret {name} does not exist in namespace {namespace}: create it with {}", list(entries))
+        });
+        let entries = self.entries.iter().map(|(name, entries)| {
+            format!("Secret {name} in namespace {namespace} has no text in {}: add it", list(entries))
+        });
+        secrets.chain(entries).collect()
+    }
+}
+
+/// Secrets of one namespace, each read once.
+struct Drawer {
+    api: Api<Secret>,
+    namespace: String,
+    read: BTreeMap<String, Option<Secret>>,
+}
+
+impl Drawer {
+    /// One entry as text. A newline at its end is none of the author's: `echo` and editors leave one.
+    async fn find(&mut self, at: &SecretKey) -> Result<Found, Fault> {
+        let (name, entry) = (at.name.as_str(), at.key.as_str());
+        if !self.read.contains_key(name) {
+            let secret = self.api.get_opt(name).await.map_err(|error| fault("read a Secret", error))?;
+            self.read.insert(name.to_owned(), secret);
+        }
+        let Some(secret) = self.read.get(name).and_then(Option::as_ref) else {
+            return Ok(Found::NoSecret);
+        };
+        let bytes = secret.data.as_ref().and_then(|entries| entries.get(entry));
+        let text =
+            bytes.and_then(|bytes| std::str::from_utf8(&bytes.0).ok()).map(str::trim).filter(|text| !text.is_empty());
+        Ok(text.map_or(Found::NoEntry, |text| Found::Text(text.to_owned().into())))
+    }
+}
+
+/// What cannot be right, without a word of what is secret.
+fn wrong(
+    is_token: bool,
+    first: &SecretKey,
+    name: &SecretString,
+    second: &SecretKey,
+    secret: &SecretString,
+    ca: Option<(&SecretKey, &SecretString)>,
+) -> Vec<String> {
+    let at = |key: &SecretKey| format!("entry {} of Secret {}", key.key.as_str(), key.name.as_str());
+    let mut wrong = Vec::new();
+    let user = |text: &str| text.split_once('@').is_some_and(|(user, realm)| !user.is_empty() && !realm.is_empty());
+    let name = name.expose_secret();
+    let plain = name.chars().all(|letter| letter.is_ascii_graphic());
+    match name.split_once('!') {
+        Some((owner, token)) if is_token && plain && user(owner) && !token.is_empty() => {}
+        None if !is_token && plain && user(name) => {}
+        _ if is_token => {
+            wrong
+                .push(format!("{} is no token id: it should look like user@realm!name, as pveum prints it", at(first)));
+        }
+        _ => {
+            wrong.push(format!("{} is no user: it should look like user@realm, for example hyperfleet@pve", at(first)));
+        }
+    }
+    if is_token && !secret.expose_secret().chars().all(|letter| letter.is_ascii_graphic()) {
+        wrong.push(format!("{} is no token secret: it should be the UUID that pveum printed once", at(second)));
+    }
+    if let Some((key, pem)) = ca
+        && !pem.expose_secret().contains("-----BEGIN CERTIFICATE-----")
+    {
+        wrong.push(format!("{} holds no certificate: it should be PEM, as in /etc/pve/pve-root-ca.pem", at(key)));
+    }
+    wrong
+}
+
+fn trust(cluster: &HypervisorCluster, bundle: Option<&SecretString>) -> Trust {
+    let tls = cluster.spec.tls.as_ref();
+    let pinned = tls.and_then(|tls| tls.fingerprint.as_ref()).and_then(|text| text.as_str().parse().ok());
+    match (bundle, pinned) {
+        (Some(pem), _) => Trust::Bundle(pem.expose_secret().as_bytes().to_vec()),
+        (None, Some(fingerprint)) => Trust::Pinned(fingerprint),
+        (None, None) if tls.is_some_and(|tls| tls.insecure_skip_verify) => Trust::Insecure,
+        (None, None) => Trust::System,
+    }
+}
+
+/// Place and login, apart: `place/login`, each a hash.
+fn fingerprint(cluster: &HypervisorCluster, credentials: &Credentials, bundle: Option<&SecretString>) -> Settings {
+    let spec = &cluster.spec;
+    let seeds = spec.proxmox.as_ref().and_then(|proxmox| proxmox.iso_storage.as_ref());
+    let place = format!("{:?}", (spec.provider, &spec.endpoint, &spec.tls, seeds, &spec.default_storage));
+    let bundle = bundle.map(|pem| pem.expose_secret().to_owned()).unwrap_or_default();
+    let secret = match credentials {
+        Credentials::Token { secret, .. } => secret,
+        Credentials::Password { password, .. } => password,
+    };
+    let place = hash(&[&place, &bundle]);
+    let login = hash(&[credentials.identity(), secret.expose_secret()]);
+    Settings(format!("{place}/{login}"))
+}
+
+/// Whether two connections differ in their login at most.
+pub(super) fn same_place(one: &Settings, other: &Settings) -> bool {
+    let place = |settings: &Settings| settings.0.split('/').next().map(str::to_owned);
+    place(one) == place(other)
+}
+
+fn hash(parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part.as_bytes());
+    }
+    hex::encode(&hash.finalize()[..16])
+}

@@ -1,0 +1,103 @@
+//! Looks at one hypervisor again and again.
+//!
+//! The listing of everything is the probe; version and privileges are checked every few minutes, and whenever trouble is
+//! over. While there is trouble, looks come soon at first and then more rarely.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use fleet::cluster::{Probe, Report, Trouble};
+use providers::hypervisor::Error;
+use reconcile::Backoff;
+use runtime::Leadership;
+use tokio::time::Instant;
+
+use super::{Pace, Site, lock, report};
+
+/// How often version and privileges are checked.
+const CHECKS: Duration = Duration::from_mins(5);
+
+/// Looks that are not answered are repeated.
+const BACKOFF: Backoff =
+    Backoff { initial: Duration::from_secs(5), factor: 2.0, max: Duration::from_mins(5), jitter: 0.2 };
+
+/// Watches over a site until it is given up, somebody else leads, or the process ends.
+pub(super) async fn run(site: Arc<Site>, pace: Pace, leadership: Leadership, stopping: impl Future<Output = ()>) {
+    tokio::select! {
+        biased;
+        () = stopping => {}
+        () = watch_over(&site, &pace, &leadership) => {}
+    }
+}
+
+async fn watch_over(site: &Arc<Site>, pace: &Pace, leadership: &Leadership) {
+    let mut checked: Option<Instant> = None;
+    while leadership.is_held() && !site.given_up.load(Ordering::Relaxed) {
+        let due = checked.is_none_or(|at| at.elapsed() >= CHECKS);
+        checked = match (look(site, due).await, due) {
+            (false, _) => None,
+            (true, true) => Some(Instant::now()),
+            (true, false) => checked,
+        };
+        let pause = match failures(site) {
+            0 => pace(),
+            attempt => BACKOFF.delay(attempt, &site.key),
+        };
+        tokio::select! {
+            biased;
+            () = leadership.lost() => {}
+            // Something about it is new: look at everything again.
+            () = site.poke.notified() => checked = None,
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+}
+
+fn failures(site: &Site) -> u32 {
+    lock(&site.view).probe.trouble.as_ref().map_or(0, |trouble| trouble.failures)
+}
+
+/// One look, with the checks if they are due; whether it was answered.
+async fn look(site: &Arc<Site>, checks: bool) -> bool {
+    let found = match site.hypervisor.inventory().await {
+        Err(error) => Err(error),
+        Ok(inventory) => {
+            let known = lock(&site.view).probe.report.clone();
+            let report = match known.filter(|_| !checks) {
+                Some(report) => Ok(report::refreshed(&inventory, &site.storage, report)),
+                None => check(site, &inventory).await,
+            };
+            report.map(|report| (inventory, report))
+        }
+    };
+    let answered = found.is_ok();
+    let changed = {
+        let mut view = lock(&site.view);
+        let before = view.probe.clone();
+        match found {
+            Ok((inventory, report)) => {
+                view.probe = Probe { report: Some(report), trouble: None };
+                view.inventory = Some(Arc::new(inventory));
+            }
+            Err(error) => view.probe.trouble = Some(trouble(&error, before.trouble.as_ref())),
+        }
+        view.probe != before
+    };
+    if changed {
+        site.bell.ring(&site.key);
+    }
+    answered
+}
+
+async fn check(site: &Site, inventory: &providers::hypervisor::Inventory) -> Result<Report, Error> {
+    let health = site.hypervisor.health().await?;
+    let missing = site.hypervisor.permissions(&(site.needs)()).await?;
+    Ok(report::of(inventory, &site.storage, &health, &missing))
+}
+
+fn trouble(error: &Error, before: Option<&Trouble>) -> Trouble {
+    let (kind, may_pass) = report::kind(error);
+    let failures = before.map_or(0, |trouble| trouble.failures).saturating_add(1);
+    Trouble { kind, message: error.to_string(), failures, may_pass }
+}

@@ -1,0 +1,65 @@
+//! What a look found, in the planner's words.
+
+use api::Reason;
+use fleet::cluster::{Lack, Node, Presence, Report};
+use providers::http::TransportError;
+use providers::hypervisor::{self, Bytes, Error, Health, Inventory, Missing};
+
+/// A report of everything.
+pub(super) fn of(inventory: &Inventory, storage: &api::StorageName, health: &Health, missing: &[Missing]) -> Report {
+    let lack = |missing: &Missing| Lack { message: missing.to_string(), required: missing.required };
+    let lacks = missing.iter().map(lack).collect();
+    refreshed(inventory, storage, Report { version: health.version.clone(), lacks, ..Report::default() })
+}
+
+/// The same report with what a newer listing says; the rest is checked more rarely.
+pub(super) fn refreshed(inventory: &Inventory, storage: &api::StorageName, report: Report) -> Report {
+    let nodes = inventory.nodes.iter().map(node).collect();
+    Report { nodes, storage: space(inventory, storage), ..report }
+}
+
+fn node(row: &hypervisor::NodeRow) -> Node {
+    Node {
+        name: api::NodeName::new(row.name.as_str()),
+        presence: match row.presence {
+            hypervisor::Presence::Online => Presence::Online,
+            hypervisor::Presence::Offline | hypervisor::Presence::Unknown => Presence::Away,
+        },
+        maintenance: row.maintenance,
+        cpu: row.cores,
+        memory: row.memory.map(|Bytes(bytes)| bytes),
+    }
+}
+
+/// All the space of a storage: once if it is shared, else on every node.
+fn space(inventory: &Inventory, storage: &api::StorageName) -> Option<u64> {
+    let rows = || inventory.storages.iter().filter(|row| row.name.as_str() == storage.as_str());
+    let sizes = rows().filter_map(|row| row.total).map(|Bytes(bytes)| bytes);
+    if rows().any(|row| row.shared) { sizes.max() } else { sizes.reduce(|sum, size| sum + size) }
+}
+
+/// The word for an error, and whether trying again can help.
+pub(super) const fn kind(error: &Error) -> (Reason, bool) {
+    match error {
+        Error::Auth { .. } => (Reason::AuthenticationFailed, false),
+        Error::PermissionDenied { .. } => (Reason::InsufficientPrivileges, false),
+        Error::Untrusted(TransportError::Certificate { .. }) => (Reason::TlsVerificationFailed, false),
+        Error::Untrusted(_) => (Reason::ConnectionFailed, false),
+        Error::NodeUnreachable { .. } | Error::UnknownOutcome { .. } => (Reason::Unreachable, true),
+        Error::NotFound { .. }
+        | Error::Moved { .. }
+        | Error::Locked { .. }
+        | Error::LockTimeout { .. }
+        | Error::AlreadyExists { .. }
+        | Error::Running { .. }
+        | Error::Protected { .. }
+        | Error::Stale { .. }
+        | Error::NoQuorum { .. }
+        | Error::Invalid { .. }
+        | Error::Unsupported { .. }
+        | Error::Exhausted { .. }
+        | Error::Foreign { .. }
+        | Error::Busy { .. }
+        | Error::Unexpected { .. } => (Reason::ConnectionFailed, true),
+    }
+}

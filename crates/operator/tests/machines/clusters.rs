@@ -1,0 +1,287 @@
+//! Clusters in a world: connected, watched, and honest about it.
+
+use std::time::Duration;
+
+use crate::yard::{CLUSTERS, SECRET, SECRETS, Yard, credentials};
+use serde_json::json;
+use sim::world::{Direction, Weather, World, across, seeds};
+
+const TOKEN: &str = "op@pve!hf";
+
+#[test]
+fn r1_1_a_cluster_becomes_ready_and_tells_what_it_has() {
+    World::run(1, async |world: World| {
+        let yard = Yard::new(&world);
+        yard.hypervisor("pve");
+        yard.secret("pve", TOKEN, SECRET).await;
+        yard.cluster("pve", |_| {}).await;
+        yard.pass(60).await;
+        let (status, reason, message) = yard.ready("pve").await;
+        assert_eq!((status.as_str(), reason.as_str()), ("True", "ConnectionSuccessful"), "{message}\n{}", world.text());
+        let object = yard.person.get(&format!("{CLUSTERS}/pve")).await.unwrap();
+        assert_eq!(object["status"]["connectedNodes"], 2);
+        assert_eq!(object["status"]["availableResources"]["cpu"], 128);
+        assert_eq!(object["metadata"]["finalizers"], json!(["hyperfleet.io/in-use"]));
+        assert_eq!(yard.events("pve").await, [("Normal".to_owned(), "ConnectionSuccessful".to_owned())]);
+    });
+}
+
+#[test]
+fn a_cluster_at_rest_costs_no_write_and_few_calls() {
+    World::run(1, async |world: World| {
+        let yard = Yard::new(&world);
+        let pve = yard.hypervisor("pve");
+        yard.secret("pve", TOKEN, SECRET).await;
+        yard.cluster("pve", |_| {}).await;
+        yard.pass(300).await;
+        let (calls, began) = (pve.calls(&[""], &[]), world.age());
+        yard.pass(1_200).await;
+        let history = world.history();
+        let ours =
+            history.calls.iter().filter(|call| call.begun > began && call.to == "kube" && call.deed.verb.writes());
+        let writes: Vec<&str> = ours
+            .map(|call| call.deed.object.resource.as_str())
+            .filter(|resource| !resource.starts_with("leases"))
+            .collect();
+        assert_eq!(writes, Vec::<&str>::new());
+        let per_minute = f64::from(u32::try_from(pve.calls(&[""], &[]) - calls).unwrap()) / 20.0;
+        assert!(per_minute <= 3.0, "{per_minute} calls a minute");
+    });
+}
+
+#[test]
+fn p1_an_outage_is_noticed_and_so_is_its_end() {
+    across(&seeds(1, 8), |seed| {
+        World::run(seed, async |world: World| {
+            let yard = Yard::new(&world);
+            yard.hypervisor("pve");
+            yard.secret("pve", TOKEN, SECRET).await;
+            yard.cluster("pve", |_| {}).await;
+            yard.pass(world.dice("start").between(Duration::from_mins(1), Duration::from_mins(7)).as_secs()).await;
+            assert_eq!(yard.ready("pve").await.0, "True", "{}", world.text());
+            world.partition("operator", "pve", Direction::Both);
+            // One period until the next look, two looks without an answer, and the pause between them.
+            yard.pass(30 + 10 + 6 + 10 + 1).await;
+            let (status, reason, message) = yard.ready("pve").await;
+            assert_eq!((status.as_str(), reason.as_str()), ("False", "Unreachable"), "{message}\n{}", world.text());
+            yard.pass(world.dice("length").between(Duration::from_secs(1), Duration::from_mins(10)).as_secs()).await;
+            world.heal("operator", "pve");
+            // The longest pause between two looks.
+            yard.pass(6 * 60 + 5).await;
+            assert_eq!(yard.ready("pve").await.0, "True", "{}", world.text());
+        });
+    });
+}
+
+#[test]
+fn p1_a_new_secret_is_used_without_a_restart() {
+    World::run(1, async |world: World| {
+        let yard = Yard::new(&world);
+        let pve = yard.hypervisor("pve");
+        yard.secret("pve", TOKEN, SECRET).await;
+        yard.cluster("pve", |_| {}).await;
+        yard.pass(60).await;
+        let renewed = pve.renew_secret(TOKEN).unwrap();
+        yard.pass(60).await;
+        let (status, reason, _) = yard.ready("pve").await;
+        assert_eq!((status.as_str(), reason.as_str()), ("False", "AuthenticationFailed"), "{}", world.text());
+        yard.person.merge(&format!("{SECRETS}/pve"), &json!({ "stringData": { "secret": renewed } })).await.unwrap();
+        yard.pass(60).await;
+        assert_eq!(yard.ready("pve").await.0, "True", "{}", world.text());
+    });
+}
+
+#[test]
+fn p23_secrets_of_external_secrets_come_late_change_and_come_back() {
+    World::run(1, async |world: World| {
+        let yard = Yard::new(&world);
+        yard.hypervisor("pve");
+        yard.cluster("pve", |_| {}).await;
+        yard.pass(120).await;
+        let (status, reason, message) = yard.ready("pve").await;
+        assert_eq!((status.as_str(), reason.as_str()), ("False", "CredentialsMissing"));
+        assert!(message.contains("Secret pve does not exist in namespace default"), "{message}");
+        let mut foreign = credentials("pve", TOKEN, SECRET);
+        foreign["metadata"]["labels"] = json!({ "reconcile.external-secrets.io/managed": "true" });
+        foreign["metadata"]["ownerReferences"] = json!([{
+            "apiVersion": "external-secrets.io/v1", "kind": "ExternalSecret", "name": "pve",
+            "uid": "11111111-2222-4333-8444-555555555555", "controller": true,
+        }]);
+        let (late, made) = (world.age(), yard.person.create(SECRETS, &foreign).await.unwrap());
+        yard.pass(60).await;
+        assert_eq!(yard.ready("pve").await.0, "True", "{}", world.text());
+        yard.person.delete(&format!("{SECRETS}/pve")).await.unwrap();
+        yard.pass(60).await;
+        assert_eq!(yard.ready("pve").await.1, "CredentialsMissing");
+        yard.person.create(SECRETS, &foreign).await.unwrap();
+        yard.pass(60).await;
+        assert_eq!(yard.ready("pve").await.0, "True", "{}", world.text());
+        let ours =
+            world.history().calls.iter().filter(|call| call.begun >= late && call.deed.verb.writes()).any(|call| {
+                call.deed.object.resource == "secrets"
+                    && call.deed.object.name == "pve"
+                    && call.sender.actor == "operator"
+            });
+        assert!(!ours, "a Secret that is not ours was written");
+        assert!(made["metadata"]["uid"].is_string());
+    });
+}
+
+/// What Proxmox VE wants of somebody who makes machines with seed images.
+const PRIVILEGES: &[&str] = &[
+    "VM.Allocate",
+    "VM.Audit",
+    "VM.Config.CDROM",
+    "VM.Config.CPU",
+    "VM.Config.Cloudinit",
+    "VM.Config.Disk",
+    "VM.Config.HWType",
+    "VM.Config.Memory",
+    "VM.Config.Network",
+    "VM.Config.Options",
+    "VM.PowerMgmt",
+    "Datastore.Allocate",
+    "Datastore.AllocateSpace",
+    "Datastore.AllocateTemplate",
+    "Datastore.Audit",
+    "SDN.Use",
+];
+
+#[test]
+fn p28_every_missing_privilege_is_named_with_the_command_that_grants_it() {
+    for privilege in PRIVILEGES {
+        World::run(1, async |world: World| {
+            let yard = Yard::new(&world);
+            let pve = yard.hypervisor("pve");
+            yard.secret("pve", TOKEN, SECRET).await;
+            assert!(pve.revoke(privilege), "{privilege}");
+            yard.cluster("pve", |_| {}).await;
+            yard.pass(20).await;
+            let (status, reason, message) = yard.ready("pve").await;
+            assert_eq!(
+                (status.as_str(), reason.as_str()),
+                ("False", "InsufficientPrivileges"),
+                "{privilege}: {message}"
+            );
+            assert!(message.contains(privilege) && message.contains("pveum acl modify"), "{privilege}: {message}");
+        });
+    }
+}
+
+#[test]
+fn a_privilege_that_is_taken_away_later_is_noticed_at_the_next_check() {
+    World::run(1, async |world: World| {
+        let yard = Yard::new(&world);
+        let pve = yard.hypervisor("pve");
+        yard.secret("pve", TOKEN, SECRET).await;
+        yard.cluster("pve", |_| {}).await;
+        yard.pass(60).await;
+        assert_eq!(yard.ready("pve").await.0, "True");
+        assert!(pve.revoke("VM.PowerMgmt"));
+        yard.pass(5 * 60 + 31).await;
+        assert_eq!(yard.ready("pve").await.1, "InsufficientPrivileges");
+    });
+}
+
+#[test]
+fn p2_clusters_do_not_delay_each_other_and_never_mix() {
+    let names = ["one", "two", "three", "four"];
+    across(&seeds(1, 6), |seed| {
+        World::run(seed, async |world: World| {
+            let yard = Yard::new(&world);
+            for name in names {
+                yard.hypervisor(name);
+                yard.secret(name, TOKEN, SECRET).await;
+                yard.cluster(name, |_| {}).await;
+            }
+            let dead = *world.dice("dead").pick(&names).unwrap();
+            // Its calls hang until they are given up.
+            world.weather_between("operator", dead, Weather { half_open: 1.0, ..Weather::CALM });
+            yard.pass(5).await;
+            for name in names {
+                let expected = if name == dead { "" } else { "True" };
+                assert_eq!(yard.ready(name).await.0, expected, "{name}, while {dead} hangs\n{}", world.text());
+            }
+            yard.pass(60).await;
+            assert_eq!(yard.ready(dead).await.1, "Unreachable", "{}", world.text());
+        });
+    });
+}
+
+#[test]
+fn an_unverified_certificate_is_a_warning() {
+    World::run(1, async |world: World| {
+        let yard = Yard::new(&world);
+        yard.hypervisor("pve");
+        yard.secret("pve", TOKEN, SECRET).await;
+        yard.cluster("pve", |object| object["spec"]["tls"] = json!({ "insecureSkipVerify": true })).await;
+        yard.pass(60).await;
+        assert_eq!(yard.ready("pve").await.1, "ConnectionInsecure");
+        assert_eq!(yard.events("pve").await, [("Warning".to_owned(), "ConnectionInsecure".to_owned())]);
+    });
+}
+
+#[test]
+fn a_deleted_cluster_goes_when_nothing_is_on_it() {
+    World::run(1, async |world: World| {
+        let yard = Yard::new(&world);
+        let pve = yard.hypervisor("pve");
+        yard.secret("pve", TOKEN, SECRET).await;
+        yard.cluster("pve", |_| {}).await;
+        yard.pass(60).await;
+        yard.person.delete(&format!("{CLUSTERS}/pve")).await.unwrap();
+        yard.pass(5).await;
+        assert_eq!(yard.person.get(&format!("{CLUSTERS}/pve")).await.unwrap_err().code, 404);
+        let calls = pve.calls(&[""], &[]);
+        yard.pass(600).await;
+        assert_eq!(pve.calls(&[""], &[]), calls, "nobody asks a hypervisor that was given up");
+    });
+}
+
+#[test]
+fn nodes_that_go_into_maintenance_are_told() {
+    World::run(1, async |world: World| {
+        let yard = Yard::new(&world);
+        let pve = yard.hypervisor("pve");
+        yard.secret("pve", TOKEN, SECRET).await;
+        yard.cluster("pve", |_| {}).await;
+        yard.pass(60).await;
+        let maintenance = async || {
+            let object = yard.person.get(&format!("{CLUSTERS}/pve")).await.unwrap();
+            object["status"]["nodes"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|node| node["maintenance"] == true)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(maintenance().await, [false, false]);
+        assert!(pve.maintain("pve2", true));
+        yard.pass(45).await;
+        assert_eq!(maintenance().await, [false, true], "{}", world.text());
+    });
+}
+
+/// With another key every machine would look like somebody else's: nothing is made up in its place.
+#[test]
+fn a_lost_ownership_key_is_told_and_not_replaced() {
+    World::run(1, async |world: World| {
+        let yard = Yard::new(&world);
+        yard.hypervisor("pve");
+        yard.secret("pve", TOKEN, SECRET).await;
+        yard.cluster("pve", |_| {}).await;
+        yard.pass(60).await;
+        yard.claim_with_a_machine("left", "pve").await;
+        world.crash("operator");
+        yard.person.delete(&format!("{SECRETS}/hyperfleet-ownership")).await.unwrap();
+        world.restart("operator");
+        yard.pass(60).await;
+        let (status, reason, message) = yard.ready("pve").await;
+        assert_eq!((status.as_str(), reason.as_str()), ("False", "OwnershipKeyLost"), "{message}");
+        assert_eq!(yard.person.get(&format!("{SECRETS}/hyperfleet-ownership")).await.unwrap_err().code, 404);
+        yard.person.delete(&format!("{CLUSTERS}/pve")).await.unwrap();
+        yard.pass(60).await;
+        let (status, _, message) = yard.condition("pve", "InUse").await;
+        assert!(status == "True" && message.contains("default/left"), "{message}");
+    });
+}

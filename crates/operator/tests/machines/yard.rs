@@ -1,0 +1,198 @@
+//! A yard: a world with a Kubernetes API, simulated hypervisors, and the operator's machine controllers.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use api::HypervisorCluster;
+use chassis::health::Health;
+use chassis::metrics::Metrics;
+use kube::Client;
+use operator::controllers::hypervisor_clusters::{self, HypervisorClusters, Sources};
+use operator::controllers::machine_templates::{self, MachineTemplates};
+use operator::site::{Chance, Dial, Sites};
+use runtime::client::{Guard, Limits};
+use runtime::lease::{Candidacy, spawn};
+use runtime::{Cache, Driver, Parts, Selection};
+use serde_json::{Value, json};
+use sim::proxmox::{Fixture, Options, Release, Simulator};
+use sim::world::{Desk, Nature, Person, World};
+use tower::ServiceBuilder;
+
+pub(crate) const SECRET: &str = "11111111-1111-4111-8111-111111111111";
+pub(crate) const CLUSTERS: &str = "/apis/hypervisor.hyperfleet.io/v1alpha1/namespaces/default/hypervisorclusters";
+pub(crate) const TEMPLATES: &str =
+    "/apis/hypervisor.hyperfleet.io/v1alpha1/namespaces/default/hypervisormachinetemplates";
+pub(crate) const CLAIMS: &str = "/apis/hypervisor.hyperfleet.io/v1alpha1/namespaces/default/machineclaims";
+pub(crate) const SECRETS: &str = "/api/v1/namespaces/default/secrets";
+
+pub(crate) struct Yard {
+    pub(crate) world: World,
+    pub(crate) person: Person,
+}
+
+impl Yard {
+    /// The API with our kinds, and one operator.
+    pub(crate) fn new(world: &World) -> Self {
+        let kubernetes = world.kubernetes("kube");
+        for crd in api::crds() {
+            kubernetes.define(&serde_json::to_value(crd).unwrap()).unwrap();
+        }
+        world.start("operator", operate);
+        Self { world: world.clone(), person: world.person("person", "kube") }
+    }
+
+    /// A hypervisor that answers at `https://{name}:8006`.
+    pub(crate) fn hypervisor(&self, name: &str) -> Simulator {
+        let options = Options::new(Release::V9, Fixture::Demo, self.world.clock());
+        let simulator = Simulator::new(options, self.world.tasks());
+        self.world.serve(name, Nature::Other, simulator.service());
+        simulator
+    }
+
+    pub(crate) async fn pass(&self, seconds: u64) {
+        self.world.pass(Duration::from_secs(seconds)).await;
+    }
+
+    pub(crate) async fn cluster(&self, name: &str, change: impl FnOnce(&mut Value)) {
+        let mut object = cluster(name);
+        change(&mut object);
+        self.person.create(CLUSTERS, &object).await.unwrap();
+    }
+
+    /// A cluster that is ready, and a template on it.
+    pub(crate) async fn template(&self, name: &str, change: impl FnOnce(&mut Value)) {
+        let mut object = json!({
+            "apiVersion": "hypervisor.hyperfleet.io/v1alpha1", "kind": "HypervisorMachineTemplate",
+            "metadata": { "name": name },
+            "spec": {
+                "hypervisorClusterRef": { "name": "pve" }, "template": { "proxmox": { "templateId": 9000 } },
+                "resources": { "cpu": 2, "memory": "4Gi", "disk": "20Gi" },
+            },
+        });
+        change(&mut object);
+        self.person.create(TEMPLATES, &object).await.unwrap();
+    }
+
+    pub(crate) async fn secret(&self, name: &str, id: &str, secret: &str) {
+        self.person.create(SECRETS, &credentials(name, id, secret)).await.unwrap();
+    }
+
+    /// A claim that says it has a machine on a cluster.
+    pub(crate) async fn claim_with_a_machine(&self, name: &str, cluster: &str) {
+        let claim = json!({
+            "apiVersion": "hypervisor.hyperfleet.io/v1alpha1", "kind": "MachineClaim", "metadata": { "name": name },
+            "spec": { "templateRef": { "name": "some" }, "workload": { "command": { "argv": ["true"] } } },
+        });
+        self.person.create(CLAIMS, &claim).await.unwrap();
+        let allocation = json!({
+            "id": "11111111-2222-4333-8444-555555555555", "clusterRef": { "name": cluster }, "vmId": 6000,
+            "node": "pve1", "templateGeneration": 1, "allocatedAt": "2026-01-01T00:00:00Z",
+        });
+        let status = json!({ "status": { "allocation": allocation } });
+        self.person.merge(&format!("{CLAIMS}/{name}/status"), &status).await.unwrap();
+    }
+
+    /// Status, reason and message of the cluster's `Ready`; empty words if it has none.
+    pub(crate) async fn ready(&self, name: &str) -> (String, String, String) {
+        self.condition(name, "Ready").await
+    }
+
+    pub(crate) async fn condition(&self, name: &str, about: &str) -> (String, String, String) {
+        self.condition_at(&format!("{CLUSTERS}/{name}"), about).await
+    }
+
+    /// Status, reason and message of a template's `TemplateValid`.
+    pub(crate) async fn valid(&self, name: &str) -> (String, String, String) {
+        self.condition_at(&format!("{TEMPLATES}/{name}"), "TemplateValid").await
+    }
+
+    async fn condition_at(&self, path: &str, about: &str) -> (String, String, String) {
+        let object = self.person.get(path).await.unwrap();
+        let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let found = conditions.into_iter().find(|condition| condition["type"] == about).unwrap_or_default();
+        let text = |key: &str| found[key].as_str().unwrap_or_default().to_owned();
+        (text("status"), text("reason"), text("message"))
+    }
+
+    /// Events about an object: type and reason, in the order of their making.
+    pub(crate) async fn events(&self, name: &str) -> Vec<(String, String)> {
+        let list = self.person.get("/apis/events.k8s.io/v1/namespaces/default/events").await.unwrap();
+        let mut events: Vec<&Value> =
+            list["items"].as_array().unwrap().iter().filter(|event| event["regarding"]["name"] == name).collect();
+        events.sort_by_key(|event| event["metadata"]["resourceVersion"].as_str().unwrap().parse::<u64>().unwrap());
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        events.into_iter().map(|event| (text(&event["type"]), text(&event["reason"]))).collect()
+    }
+}
+
+pub(crate) fn credentials(name: &str, id: &str, secret: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name },
+        "stringData": { "id": id, "secret": secret },
+    })
+}
+
+/// A cluster with everything right, whose hypervisor has the same name.
+pub(crate) fn cluster(name: &str) -> Value {
+    let key = |key: &str| json!({ "name": name, "key": key });
+    json!({
+        "apiVersion": "hypervisor.hyperfleet.io/v1alpha1", "kind": "HypervisorCluster", "metadata": { "name": name },
+        "spec": {
+            "provider": "proxmox", "endpoint": format!("https://{name}:8006"),
+            "credentials": { "tokenId": key("id"), "tokenSecret": key("secret") },
+            "nodes": [{ "name": "pve1" }, { "name": "pve2" }],
+            "defaultStorage": "disks", "defaultNetwork": "vmbr0",
+            "proxmox": { "vmidRange": { "first": 6000, "last": 6099 }, "pool": "hf", "isoStorage": "shared" },
+        },
+    })
+}
+
+/// One replica of the operator.
+fn operate(desk: &Desk) {
+    let parts =
+        Parts { clock: desk.clock, tasks: desk.tasks.clone(), health: Health::new(), metrics: Metrics::new("world") };
+    let guard = Guard::new(Limits::default(), parts.clock, parts.metrics.clone());
+    let client = Client::new(ServiceBuilder::new().layer(guard).service(desk.line("kube")), "default");
+    let instance = desk.life.to_string();
+    let candidacy = Candidacy {
+        namespace: "default".into(),
+        lease: "hyperfleet-fleet".into(),
+        identity: instance.clone(),
+        duration: Duration::from_secs(15),
+        deadline: Duration::from_secs(10),
+        retry: Duration::from_secs(2),
+    };
+    let leadership = spawn(candidacy, &client, &parts);
+    let sites = Sites::new(&parts, &leadership, dial(desk), Arc::new(|| Duration::from_secs(30)));
+    let all = Selection::default();
+    let sources =
+        Sources { templates: Cache::spawn(&all, &client, &parts), claims: Cache::spawn(&all, &client, &parts) };
+    let clusters: Cache<HypervisorCluster> = Cache::spawn(&all, &client, &parts);
+    let controller = HypervisorClusters::new(&sites, &sources, &client, "default", chance(desk));
+    let driver = Driver::new(controller, &clusters, &client, &leadership, &instance, &parts);
+    hypervisor_clusters::wire(driver, &sites, &sources).spawn();
+    let Sources { templates, claims } = sources;
+    let sources = machine_templates::Sources { clusters, claims, pools: Cache::spawn(&all, &client, &parts) };
+    let controller = MachineTemplates::new(&sites, &sources, &client);
+    let driver = Driver::new(controller, &templates, &client, &leadership, &instance, &parts);
+    machine_templates::wire(driver, &templates, &sources).spawn();
+}
+
+/// Every endpoint is a destination of the world, by its host name.
+fn dial(desk: &Desk) -> Dial {
+    let desk = desk.clone();
+    Arc::new(move |endpoint, _| {
+        let host = endpoint.trim_start_matches("https://").split([':', '/']).next().unwrap_or_default();
+        Ok(providers::http::Client::over("proxmox", desk.line(host).whole()))
+    })
+}
+
+fn chance(desk: &Desk) -> Chance {
+    let dice = Mutex::new(desk.dice("chance"));
+    Arc::new(move |bytes| {
+        let mut dice = dice.lock().unwrap();
+        for byte in bytes {
+            *byte = dice.roll().to_be_bytes()[0];
+        }
+    })
+}

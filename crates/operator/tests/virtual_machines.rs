@@ -1,0 +1,11 @@
+//! The operator's machine controllers in worlds: clusters and templates.
+
+#![allow(missing_docs, reason = "tests are their own documentation")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
+
+#[path = "machines/clusters.rs"]
+mod clusters;
+#[path = "machines/templates.rs"]
+mod templates;
+#[path = "machines/yard.rs"]
+mod yard;
