@@ -20,30 +20,50 @@ use crate::served::Form;
 /// Reads the object that a request brings: unknown fields are gone, defaults are there.
 pub(crate) fn decode(call: &Call, bytes: &[u8], validation: FieldValidation) -> Result<Value, Failure> {
     let body = decode::body(bytes, &call.content_type).map_err(|failure| unrecognized(call, failure, bytes))?;
-    let value = right_kind(call, body.value, bytes, validation)?;
-    // What claims to be of another kind cannot be measured by this one's schema.
-    let other = value["kind"] != *call.kind().kind || value["apiVersion"] != call.kind().api_version();
-    let (object, unknown) = if other { (value, Vec::new()) } else { coerce(call.kind(), value)? };
+    let kind = call.kind();
+    let sent = if matches!(kind.nature, Nature::Custom(_)) { body.value } else { body.laid };
+    let value = right_kind(call, sent, bytes, validation)?;
+    // What claims to be of another kind cannot be measured by this one's schema, only its metadata can.
+    let other = value["kind"] != *kind.kind || value["apiVersion"] != kind.api_version();
+    let head = claimed(kind, &value);
+    let unreadable = |failure: Failure| Failure::bad_request(format!("{head}{}", bare(kind, &failure.message)));
+    let (object, unknown) = if other {
+        let unknown = kinds::decode_check(kind, &value).map_err(unreadable)?;
+        (value, unknown)
+    } else {
+        coerce(kind, value)?
+    };
     let mut complaints: Vec<String> = body.duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect();
     complaints.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
     match validation {
-        FieldValidation::Ignore => Ok(object),
-        FieldValidation::Warn => {
-            call.warnings.add(complaints);
-            Ok(object)
+        FieldValidation::Strict if !complaints.is_empty() => {
+            return Err(Failure::bad_request(format!("{head}strict decoding error: {}", complaints.join(", "))));
         }
-        FieldValidation::Strict if complaints.is_empty() => Ok(object),
-        FieldValidation::Strict => {
-            let kind = call.kind();
-            let message = format!(
-                "{0} in version {1:?} cannot be handled as a {0}: strict decoding error: {2}",
-                kind.kind,
-                kind.version,
-                complaints.join(", ")
-            );
-            Err(Failure::bad_request(message))
-        }
+        FieldValidation::Warn => call.warnings.add(complaints),
+        FieldValidation::Strict | FieldValidation::Ignore => {}
     }
+    right_group(kind, &object)?;
+    Ok(object)
+}
+
+/// How a refusal begins of what could not be decoded: with what the object says it is.
+fn claimed(kind: &Kind, object: &Value) -> String {
+    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    let version = text("apiVersion").rsplit('/').next().unwrap_or_default();
+    format!("{} in version {version:?} cannot be handled as a {}: ", text("kind"), kind.kind)
+}
+
+/// A custom resource is of the group that the path names.
+fn right_group(kind: &Kind, object: &Value) -> Result<(), Failure> {
+    let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+    let group = version.rsplit_once('/').map_or("", |(group, _)| group);
+    if version == kind.api_version() || group == kind.group {
+        return Ok(());
+    }
+    let expected = kind.api_version();
+    let message =
+        format!("the API version in the data ({version}) does not match the expected API version ({expected})");
+    Err(Failure::bad_request(message))
 }
 
 /// Drops what the kind does not know and adds its defaults; the unknown fields are returned. An object of the wrong types
@@ -169,13 +189,6 @@ fn named(call: &Call, value: &Value, bytes: &[u8], validation: FieldValidation) 
             Failure::bad_request(format!("{of} in version {short:?} cannot be handled as a {}: {why}", kind.kind))
         });
     }
-    let group = version.rsplit_once('/').map_or("", |(group, _)| group);
-    if version != kind.api_version() && group != kind.group {
-        let expected = kind.api_version();
-        let message =
-            format!("the API version in the data ({version}) does not match the expected API version ({expected})");
-        return Err(Failure::bad_request(message));
-    }
     Ok(())
 }
 
@@ -209,18 +222,16 @@ pub(crate) fn still(kind: &Kind, object: &Value) -> Result<(), Failure> {
     })
 }
 
-/// The beginning of a body, as refusals quote it.
+/// The beginning of a body, as refusals quote it: JSON as it is, anything else in hexadecimal digits.
 fn excerpt(bytes: &[u8]) -> String {
     const SHOWN: usize = 30;
-    if !bytes.starts_with(b"{") {
-        return bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
-    }
-    let text = String::from_utf8_lossy(bytes);
-    if text.len() <= SHOWN {
-        text.into_owned()
-    } else {
-        format!("{} ...", text.chars().take(SHOWN).collect::<String>())
-    }
+    let (start, more) = if bytes.len() > SHOWN { (&bytes[..SHOWN], " ...") } else { (bytes, "") };
+    let shown = match start {
+        [] => "<empty>".to_owned(),
+        [b'{', ..] => String::from_utf8_lossy(start).into_owned(),
+        _ => start.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}")),
+    };
+    shown + more
 }
 
 /// What is wrong with the object, or with the step from `old`; events are judged as they are stored.

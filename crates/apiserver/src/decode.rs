@@ -16,6 +16,8 @@ const MEDIA_TYPES: &str = "application/json, application/yaml, application/vnd.k
 pub(crate) struct Body {
     /// What it says; of a field that is given twice, the last.
     pub value: Value,
+    /// What a Go type makes of it: of a field that is given twice, the last, laid over the first.
+    pub laid: Value,
     /// The paths of fields that are given twice.
     pub duplicates: Vec<String>,
 }
@@ -29,7 +31,7 @@ pub(crate) fn body(bytes: &[u8], content_type: &str) -> Result<Body, Failure> {
         "application/yaml" => yaml(bytes),
         "application/vnd.kubernetes.protobuf" => {
             let value = crate::protobuf::read(bytes).map_err(Failure::bad_request)?;
-            Ok(Body { value, duplicates: Vec::new() })
+            Ok(Body { laid: value.clone(), value, duplicates: Vec::new() })
         }
         _ => {
             let message = format!(
@@ -42,11 +44,31 @@ pub(crate) fn body(bytes: &[u8], content_type: &str) -> Result<Body, Failure> {
 
 /// Reads JSON.
 pub(crate) fn json(bytes: &[u8]) -> Result<Body, serde_json::Error> {
+    let (value, duplicates) = read(bytes, false)?;
+    // Hardly any body has a field twice.
+    let laid = if duplicates.is_empty() { value.clone() } else { read(bytes, true)?.0 };
+    Ok(Body { value, laid, duplicates })
+}
+
+fn read(bytes: &[u8], lays: bool) -> Result<(Value, Vec<String>), serde_json::Error> {
     let mut duplicates = Vec::new();
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = Reading { path: String::new(), duplicates: &mut duplicates }.deserialize(&mut deserializer)?;
+    let value = Reading { path: String::new(), duplicates: &mut duplicates, lays }.deserialize(&mut deserializer)?;
     deserializer.end()?;
-    Ok(Body { value, duplicates })
+    Ok((value, duplicates))
+}
+
+/// Lays an object over another; anything else takes its place.
+fn lay(below: Value, above: Value) -> Value {
+    let (Value::Object(mut fields), Value::Object(others)) = (below, &above) else { return above };
+    for (key, value) in others {
+        let value = match fields.remove(key) {
+            Some(below) => lay(below, value.clone()),
+            None => value.clone(),
+        };
+        fields.insert(key.clone(), value);
+    }
+    Value::Object(fields)
 }
 
 /// Reads YAML, of which JSON is a part.
@@ -57,18 +79,20 @@ pub(crate) fn yaml(bytes: &[u8]) -> Result<Body, Failure> {
     }
     let text = std::str::from_utf8(bytes).map_err(|error| refusal(&error))?;
     let value: Value = serde_saphyr::from_str(text).map_err(|error| refusal(&error))?;
-    Ok(Body { value, duplicates: Vec::new() })
+    Ok(Body { laid: value.clone(), value, duplicates: Vec::new() })
 }
 
 /// Builds a value and remembers what was there already.
 struct Reading<'a> {
     path: String,
     duplicates: &'a mut Vec<String>,
+    /// Whether what comes second is laid over what came first.
+    lays: bool,
 }
 
 impl Reading<'_> {
     fn below(&mut self, path: String) -> Reading<'_> {
-        Reading { path, duplicates: self.duplicates }
+        Reading { path, duplicates: self.duplicates, lays: self.lays }
     }
 }
 
@@ -129,9 +153,12 @@ impl<'de> Visitor<'de> for Reading<'_> {
         while let Some(key) = map.next_key::<String>()? {
             let path = if self.path.is_empty() { key.clone() } else { format!("{}.{key}", self.path) };
             let value = map.next_value_seed(self.below(path.clone())).map_err(A::Error::custom)?;
-            if fields.insert(key, value).is_some() {
-                self.duplicates.push(path);
-            }
+            let Some(before) = fields.remove(&key) else {
+                fields.insert(key, value);
+                continue;
+            };
+            fields.insert(key, if self.lays { lay(before, value) } else { value });
+            self.duplicates.push(path);
         }
         Ok(Value::Object(fields))
     }
@@ -148,6 +175,13 @@ mod tests {
         let read = json(br#"{"a":1,"b":[{"c":1,"c":2}],"a":3}"#).unwrap();
         assert_eq!(read.value, json!({ "a": 3, "b": [{ "c": 2 }] }));
         assert_eq!(read.duplicates, ["b[0].c", "a"]);
+    }
+
+    #[test]
+    fn what_is_given_twice_is_laid_over_itself_for_go_types() {
+        let read = json(br#"{"m":{"name":"x","l":{"a":"1"}},"m":{"l":{"b":"2"}},"s":[1,2],"s":[3]}"#).unwrap();
+        assert_eq!(read.value, json!({ "m": { "l": { "b": "2" } }, "s": [3] }));
+        assert_eq!(read.laid, json!({ "m": { "name": "x", "l": { "a": "1", "b": "2" } }, "s": [3] }));
     }
 
     #[test]

@@ -138,6 +138,81 @@ async fn what_is_owned_goes_with_its_owner() {
     assert!(maps.get_opt("owned").await.unwrap().is_none());
 }
 
+async fn send(client: &Client, method: &str, path: &str, body: &str) -> Value {
+    let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+    let answer = client.send(request.body(Body::from(body.as_bytes().to_vec())).unwrap()).await.unwrap();
+    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+    serde_json::from_slice(&bytes).unwrap()
+}
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+/// The server stops as soon as a page is full, and does not look whether anything else is meant.
+#[tokio::test(start_paused = true)]
+async fn a_full_page_has_a_next_one_whatever_is_left() {
+    let client = client(&server());
+    for (name, color) in [("a", "red"), ("b", "blue")] {
+        let map = json!({ "metadata": { "name": name, "labels": { "color": color } } });
+        send(&client, "POST", MAPS, &map.to_string()).await;
+    }
+    let page = send(&client, "GET", &format!("{MAPS}?labelSelector=color=red&limit=1"), "").await;
+    let next = page["metadata"]["continue"].as_str().unwrap();
+    let rest = send(&client, "GET", &format!("{MAPS}?labelSelector=color=red&limit=1&continue={next}"), "").await;
+    assert_eq!((page["items"].as_array().unwrap().len(), rest["items"].as_array().unwrap().len()), (1, 0));
+    let version = page["metadata"]["resourceVersion"].as_str().unwrap();
+    send(&client, "POST", MAPS, r#"{"metadata":{"name":"c"}}"#).await;
+    let unlimited = send(&client, "GET", &format!("{MAPS}?limit=0&resourceVersion={version}"), "").await;
+    assert_eq!(unlimited["items"].as_array().unwrap().len(), 3, "only with a limit is a version exact");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_holds_for_the_removal_of_a_collection_too() {
+    let client = client(&server());
+    for name in ["a", "b", "c"] {
+        send(&client, "POST", MAPS, &json!({ "metadata": { "name": name } }).to_string()).await;
+    }
+    let gone = send(&client, "DELETE", &format!("{MAPS}?limit=2"), "").await;
+    assert_eq!((gone["items"].as_array().unwrap().len(), &gone["metadata"]["remainingItemCount"]), (2, &json!(1)));
+    let left = send(&client, "GET", MAPS, "").await;
+    assert_eq!(left["items"][0]["metadata"]["name"], "c");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_is_taken_may_be_tried_again_by_who_would_take_any() {
+    let client = client(&server());
+    send(&client, "POST", MAPS, r#"{"metadata":{"name":"a"}}"#).await;
+    let refusal = send(&client, "POST", MAPS, r#"{"metadata":{"name":"a","generateName":"b-"}}"#).await;
+    assert_eq!(refusal["details"]["retryAfterSeconds"], 1);
+    assert!(refusal["message"].as_str().unwrap().ends_with("not able to generate a unique name for the object"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn metadata_given_twice_is_one() {
+    let client = client(&server());
+    let twice = r#"{"metadata":{"name":"a"},"metadata":{"labels":{"x":"y"}}}"#;
+    let made = send(&client, "POST", MAPS, twice).await;
+    assert_eq!((&made["metadata"]["name"], &made["metadata"]["labels"]["x"]), (&json!("a"), &json!("y")));
+}
+
+/// What says that it is of another kind gets no defaults, so that rules miss what they ask for.
+#[tokio::test(start_paused = true)]
+async fn another_kind_is_judged_by_lists_and_rules_and_by_nothing_else() {
+    let client = client(&server());
+    let definitions = Api::all(client.clone());
+    for crd in api::crds() {
+        definitions.create(&PostParams::default(), &crd).await.unwrap();
+    }
+    let story = api::examples().into_iter().flat_map(|story| story.objects);
+    let mut cluster = story.map(|(_, object)| object).find(|object| object["kind"] == "HypervisorCluster").unwrap();
+    cluster["kind"] = json!("Other");
+    cluster["spec"]["tls"] = json!({ "caCertificate": { "name": "a", "key": "b" } });
+    let path = "/apis/hypervisor.hyperfleet.io/v1alpha1/namespaces/default/hypervisorclusters";
+    let refusal = send(&client, "POST", path, &cluster.to_string()).await;
+    let causes: Vec<&str> =
+        refusal["details"]["causes"].as_array().unwrap().iter().map(|cause| cause["field"].as_str().unwrap()).collect();
+    assert_eq!(causes, ["kind", "spec.tls"], "{refusal}");
+}
+
 /// Secrets that an operator makes belong to objects of kinds that are defined elsewhere, or not yet.
 #[tokio::test(start_paused = true)]
 async fn what_belongs_to_an_owner_of_an_unknown_kind_stays() {

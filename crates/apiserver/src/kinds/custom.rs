@@ -126,17 +126,17 @@ pub(super) fn violations(
     old: Option<&Value>,
     status: bool,
 ) -> Vec<Violation> {
-    let mut found = types(kind, new);
-    if !found.is_empty() {
-        return found;
-    }
-    found.extend(match old {
-        Some(old) => metadata::of_step(new, old),
-        None => metadata::of_object(new, kind.namespaced, metadata::subdomain),
-    });
     let judge = &custom.judge;
-    found.extend(judge.structure_violations(if status { Part::Status } else { Part::Whole }, new, old));
-    found.extend(kind.scale.iter().flat_map(|scale| scaled(scale, new, status)));
+    let mut found = types(kind, new);
+    // What claims to be something else is not measured by the schema; lists and rules are looked at all the same.
+    if found.is_empty() {
+        found.extend(match old {
+            Some(old) => metadata::of_step(new, old),
+            None => metadata::of_object(new, kind.namespaced, metadata::subdomain),
+        });
+        found.extend(judge.structure_violations(if status { Part::Status } else { Part::Whole }, new, old));
+        found.extend(kind.scale.iter().flat_map(|scale| scaled(scale, new, status)));
+    }
     found.extend(judge.list_violations(new, old));
     if found.iter().any(|violation| violation.cause.hides_rules()) {
         let message = "Invalid value: null: some validation rules were not checked because the object was invalid; \

@@ -80,7 +80,7 @@ pub(crate) fn insert(
     call.warnings.add(admit::warnings(kind, &object, None));
     let key = object::key(&object);
     if let Some(taken) = cluster.read(&call.served.resource, &key) {
-        return Err(taken_name(call, &taken, &key));
+        return Err(taken_name(call, &taken, &object, &key));
     }
     let version = object::text(&object, "resourceVersion").parse::<u64>();
     if origin == Origin::Post && version.is_ok_and(|version| version > 0) {
@@ -101,8 +101,15 @@ pub(crate) fn keep(cluster: &Cluster, call: &Call, object: Value) -> Value {
     call.served.keep(object, version.as_deref().unwrap_or_default())
 }
 
-fn taken_name(call: &Call, taken: &Value, key: &Key) -> Failure {
+fn taken_name(call: &Call, taken: &Value, object: &Value, key: &Key) -> Failure {
     let mut failure = Failure::already_exists(call.kind().resource(), &key.name);
+    if !object::text(object, "generateName").is_empty() {
+        // Whoever would take any name is told to try again, even if this one was given.
+        failure.message.push_str(", the server was not able to generate a unique name for the object");
+        if let Some(details) = &mut failure.details {
+            details.retry_after_seconds = Some(1);
+        }
+    }
     if object::is_going(taken) {
         failure.message = format!("object is being deleted: {}", failure.message);
     }

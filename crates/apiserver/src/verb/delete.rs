@@ -168,22 +168,18 @@ pub(crate) fn delete(cluster: &mut Cluster, call: &Call) -> Result<Answer, Failu
     }
 }
 
-/// `DELETE` of a collection.
+/// `DELETE` of a collection, or of the part of it that a list with the same options has.
 pub(crate) fn delete_collection(cluster: &mut Cluster, call: &Call) -> Result<Answer, Failure> {
-    let selection = Selection::read(call)?;
+    Selection::read(call)?;
     let options = DeleteOptions::read(call)?;
-    let namespace = Some(call.target.namespace.as_str()).filter(|namespace| !namespace.is_empty());
-    let mut records = Vec::new();
-    for (key, record) in cluster.store.list(&call.served.resource, namespace) {
-        if !selection.matches(call.kind(), &record) || immortal(call.kind(), &key.name).is_err() {
-            continue;
-        }
-        meant(call.kind(), &options, &record.parse())?;
-        end(cluster, &call.served.resource, &key, &options, call.now)?;
-        records.push(record);
+    let mut page = list::page(cluster, call)?;
+    page.records.retain(|record| immortal(call.kind(), object::name(&record.parse())).is_ok());
+    for record in &page.records {
+        let object = record.parse();
+        meant(call.kind(), &options, &object)?;
+        end(cluster, &call.served.resource, &object::key(&object), &options, call.now)?;
     }
-    let revision = cluster.store.revision();
-    Ok(present::many(call, &list::Page { records, revision, next: None, remaining: None }))
+    Ok(present::many(call, &page))
 }
 
 /// What a removal came to.

@@ -132,11 +132,12 @@ pub(crate) struct Page {
     pub remaining: Option<usize>,
 }
 
-fn page(cluster: &Cluster, call: &Call) -> Result<Page, Failure> {
+/// The part of a collection that a call asks for.
+pub(crate) fn page(cluster: &Cluster, call: &Call) -> Result<Page, Failure> {
     judge(&call.query)?;
     call.query.number::<i64>("timeoutSeconds")?;
     let selection = Selection::read(call)?;
-    let limit = call.query.number::<i64>("limit")?.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(0);
+    let limit = limit(call)?;
     // A list from the cache is whole, however little is asked for; events are not cached.
     let cached = call.query.text("resourceVersion") == "0"
         && call.query.text("continue").is_empty()
@@ -146,19 +147,26 @@ fn page(cluster: &Cluster, call: &Call) -> Result<Page, Failure> {
     let namespace = Some(call.target.namespace.as_str()).filter(|namespace| !namespace.is_empty());
     let all = cluster.store.list_at(&call.served.resource, namespace, revision);
     let all = all.map_err(|out| out_of_reach(out, after.is_some()))?;
-    let rest = all.into_iter().filter(|(key, _)| after.as_ref().is_none_or(|after| key > after));
-    let mut rest = rest.filter(|(_, record)| selection.matches(call.kind(), record));
+    let mut rest = all.into_iter().filter(|(key, _)| after.as_ref().is_none_or(|after| key > after));
     let mut records = Vec::new();
     let mut last = None;
     while limit == 0 || records.len() < limit {
         let Some((key, record)) = rest.next() else { break };
-        last = Some(key);
-        records.push(record);
+        if selection.matches(call.kind(), &record) {
+            last = Some(key);
+            records.push(record);
+        }
     }
+    // A full page may be the last one: whether anything is meant of what is left, only a look would tell.
     let left = if limit == 0 { 0 } else { rest.count() };
     let next = last.filter(|_| left > 0).map(|key| token(revision, &key));
     let remaining = next.is_some().then_some(left).filter(|_| selection.is_empty());
     Ok(Page { records, revision, next, remaining })
+}
+
+/// How many objects are asked for at most; 0 is all.
+fn limit(call: &Call) -> Result<usize, Failure> {
+    Ok(call.query.number::<i64>("limit")?.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(0))
 }
 
 /// The version to read at and, on a later page, the object to begin behind.
@@ -177,8 +185,8 @@ fn starting_point(cluster: &Cluster, call: &Call) -> Result<(u64, Option<Key>), 
     }
     let number: u64 = version.parse().map_err(|_| read::bad_list_version(version))?;
     read::reached(number, newest)?;
-    let exact = call.query.text("resourceVersionMatch") == "Exact"
-        || (call.query.text("resourceVersionMatch").is_empty() && !call.query.text("limit").is_empty() && number > 0);
+    let matching = call.query.text("resourceVersionMatch");
+    let exact = matching == "Exact" || (matching.is_empty() && limit(call)? > 0 && number > 0);
     Ok((if exact { number } else { newest }, None))
 }
 

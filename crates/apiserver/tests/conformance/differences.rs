@@ -79,6 +79,36 @@ pub const KNOWN: &[Known] = &[
         matches: |step, _| format!("{step:?}").contains("x-kubernetes-validations"),
     },
     Known {
+        id: "which-missing-key",
+        what: "Where both sides of an `||` or `&&` in a rule ask for a field that is not there, the other field is named.",
+        why: "The CEL interpreters differ in which of two errors they keep; the rule is broken either way.",
+        matches: |_, difference| {
+            let rule = |value: &Option<Value>| {
+                let text = value.as_ref().and_then(Value::as_str)?;
+                let (head, rule) = text.split_once(" evaluating rule: ")?;
+                head.contains("no such key: ").then(|| rule.to_owned())
+            };
+            let (real, ours) = (rule(&difference.real), rule(&difference.ours));
+            real.is_some() && real == ours
+        },
+    },
+    Known {
+        id: "complaint-order",
+        what: "Of fields that are unknown and fields that are given twice, the latter are named first.",
+        why: "The real server names them in the order of the text.",
+        matches: |_, difference| {
+            let complaints = |value: &Option<Value>| {
+                let text = value.as_ref().and_then(Value::as_str)?;
+                let (_, list) = text.split_once("strict decoding error: ")?;
+                let mut complaints: Vec<String> = list.split(", ").map(str::to_owned).collect();
+                complaints.sort_unstable();
+                Some(complaints)
+            };
+            let (real, ours) = (complaints(&difference.real), complaints(&difference.ours));
+            real.is_some() && real == ours
+        },
+    },
+    Known {
         id: "key-order",
         what: "The keys of a JSON document stand in another order.",
         why: "Order has no meaning in JSON; the real server writes in the order of its Go types.",

@@ -272,12 +272,15 @@ fn head(parts: &http::response::Parts) -> Answer {
     }
 }
 
-/// JSON, or YAML, or the text as it is.
+/// JSON, or several lines of it, or YAML, or the text as it is.
 fn parse(bytes: &[u8]) -> Value {
     let text = String::from_utf8_lossy(bytes).into_owned();
+    let lines = || text.lines().map(|line| serde_json::from_str(line).ok()).collect::<Option<Vec<Value>>>();
+    let is_yaml = text.lines().any(|line| line.starts_with("apiVersion:"));
     serde_json::from_str(&text)
         .ok()
-        .or_else(|| text.starts_with("apiVersion:").then(|| serde_saphyr::from_str(&text).ok()).flatten())
+        .or_else(|| lines().filter(|lines| !lines.is_empty()).map(Value::Array))
+        .or_else(|| is_yaml.then(|| serde_saphyr::from_str(&text).ok()).flatten())
         .unwrap_or(Value::String(text))
 }
 

@@ -53,6 +53,8 @@ async fn launch(home: &Home, command: &Command, access: &Access) -> Result<(Guar
 fn arguments(home: &Home, etcd_port: u16, port: u16) -> Vec<String> {
     vec![
         format!("--etcd-servers=http://127.0.0.1:{etcd_port}"),
+        // Else the past is forgotten every five minutes, and what a long test sees depends on when it looks.
+        "--etcd-compaction-interval=0".to_owned(),
         "--bind-address=127.0.0.1".to_owned(),
         // Else it looks for an address that others could reach, and ends where the machine has no network. Nobody uses the
         // `kubernetes` service, whose endpoint must not be a loopback address.
