@@ -19,6 +19,8 @@ use api::{ConditionStatus, ConditionType, HypervisorCluster, HypervisorClusterSt
 use jiff::Timestamp;
 use reconcile::{Finalizer, Next, Plan, Violation, Why};
 
+use crate::few::few;
+
 pub use report::{Lack, Node, Presence, Probe, Report, Trouble};
 
 /// A cluster as it is.
@@ -140,12 +142,8 @@ fn status(observed: &Observed) -> HypervisorClusterStatus {
 
 /// Whose machines are in the way of its end.
 fn in_use(claims: &[String]) -> String {
-    const SHOWN: usize = 3;
-    let (count, shown) = (claims.len(), claims.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", "));
-    let more = if count > SHOWN { format!(" and {} more", count - SHOWN) } else { String::new() };
-    format!(
-        "the cluster goes when no claim has a machine on it any more; still there: {shown}{more}. Delete them, or wait"
-    )
+    let still = few(claims);
+    format!("the cluster goes when no claim has a machine on it any more; still there: {still}. Delete them, or wait")
 }
 
 /// States what no plan may do to a cluster.

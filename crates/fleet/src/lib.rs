@@ -10,6 +10,7 @@
 
 pub mod cloud_init;
 pub mod cluster;
+mod few;
 pub mod grant;
 pub mod job;
 pub mod place;

@@ -21,6 +21,8 @@ use api::{
 use jiff::Timestamp;
 use reconcile::{Finalizer, Next, Plan, Violation, Why};
 
+use crate::few::few;
+
 pub use image::{Image, Lookup, NotFound, Row, Wish, find};
 
 /// A template as it is.
@@ -115,11 +117,9 @@ fn status(observed: &Observed, going: bool) -> HypervisorMachineTemplateStatus {
 }
 
 fn in_use(users: &[String], generation: Option<i64>) -> Condition {
-    const SHOWN: usize = 3;
-    let shown = users.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let more = if users.len() > SHOWN { format!(" and {} more", users.len() - SHOWN) } else { String::new() };
+    let still = few(users);
     let message =
-        format!("the template goes when nothing refers to it any more; still there: {shown}{more}. Delete them first");
+        format!("the template goes when nothing refers to it any more; still there: {still}. Delete them first");
     condition(ConditionType::InUse, ConditionStatus::True, Reason::InUse, message, generation)
 }
 

@@ -250,7 +250,7 @@ proptest! {
             spec["storage"] = json!(storage);
         });
         let nodes = if on_a { vec![node("a")] } else { vec![node("z")] };
-        let image = Image { linkable, has_tpm, is_image, nodes, ..image() };
+        let image = Image { is_image, linkable, nodes, has_tpm, ..image() };
         let cluster = if ready { Cluster::Ready(cluster(|_| {})) } else { Cluster::NotReady("down".to_owned()) };
         let observed = Observed { template, cluster, image: Lookup::Found(image), ..observed() };
         let clone = if linked && linkable { true } else { (!linked || fallback) && storage == "disks" };

@@ -2,20 +2,14 @@
 
 use std::time::Duration;
 
-use crate::yard::{CLUSTERS, SECRET, SECRETS, Yard, credentials};
+use crate::yard::{CLUSTERS, SECRET, SECRETS, TOKEN, Yard, credentials};
 use serde_json::json;
 use sim::world::{Direction, Weather, World, across, seeds};
-
-const TOKEN: &str = "op@pve!hf";
 
 #[test]
 fn r1_1_a_cluster_becomes_ready_and_tells_what_it_has() {
     World::run(1, async |world: World| {
-        let yard = Yard::new(&world);
-        yard.hypervisor("pve");
-        yard.secret("pve", TOKEN, SECRET).await;
-        yard.cluster("pve", |_| {}).await;
-        yard.pass(60).await;
+        let (yard, _pve) = Yard::with_cluster(&world).await;
         let (status, reason, message) = yard.ready("pve").await;
         assert_eq!((status.as_str(), reason.as_str()), ("True", "ConnectionSuccessful"), "{message}\n{}", world.text());
         let object = yard.person.get(&format!("{CLUSTERS}/pve")).await.unwrap();
@@ -29,11 +23,8 @@ fn r1_1_a_cluster_becomes_ready_and_tells_what_it_has() {
 #[test]
 fn a_cluster_at_rest_costs_no_write_and_few_calls() {
     World::run(1, async |world: World| {
-        let yard = Yard::new(&world);
-        let pve = yard.hypervisor("pve");
-        yard.secret("pve", TOKEN, SECRET).await;
-        yard.cluster("pve", |_| {}).await;
-        yard.pass(300).await;
+        let (yard, pve) = Yard::with_cluster(&world).await;
+        yard.pass(240).await;
         let (calls, began) = (pve.calls(&[""], &[]), world.age());
         yard.pass(1_200).await;
         let history = world.history();
@@ -53,10 +44,7 @@ fn a_cluster_at_rest_costs_no_write_and_few_calls() {
 fn p1_an_outage_is_noticed_and_so_is_its_end() {
     across(&seeds(1, 8), |seed| {
         World::run(seed, async |world: World| {
-            let yard = Yard::new(&world);
-            yard.hypervisor("pve");
-            yard.secret("pve", TOKEN, SECRET).await;
-            yard.cluster("pve", |_| {}).await;
+            let (yard, _pve) = Yard::with_cluster(&world).await;
             yard.pass(world.dice("start").between(Duration::from_mins(1), Duration::from_mins(7)).as_secs()).await;
             assert_eq!(yard.ready("pve").await.0, "True", "{}", world.text());
             world.partition("operator", "pve", Direction::Both);
@@ -76,11 +64,7 @@ fn p1_an_outage_is_noticed_and_so_is_its_end() {
 #[test]
 fn p1_a_new_secret_is_used_without_a_restart() {
     World::run(1, async |world: World| {
-        let yard = Yard::new(&world);
-        let pve = yard.hypervisor("pve");
-        yard.secret("pve", TOKEN, SECRET).await;
-        yard.cluster("pve", |_| {}).await;
-        yard.pass(60).await;
+        let (yard, pve) = Yard::with_cluster(&world).await;
         let renewed = pve.renew_secret(TOKEN).unwrap();
         yard.pass(60).await;
         let (status, reason, _) = yard.ready("pve").await;
@@ -171,11 +155,7 @@ fn p28_every_missing_privilege_is_named_with_the_command_that_grants_it() {
 #[test]
 fn a_privilege_that_is_taken_away_later_is_noticed_at_the_next_check() {
     World::run(1, async |world: World| {
-        let yard = Yard::new(&world);
-        let pve = yard.hypervisor("pve");
-        yard.secret("pve", TOKEN, SECRET).await;
-        yard.cluster("pve", |_| {}).await;
-        yard.pass(60).await;
+        let (yard, pve) = Yard::with_cluster(&world).await;
         assert_eq!(yard.ready("pve").await.0, "True");
         assert!(pve.revoke("VM.PowerMgmt"));
         yard.pass(5 * 60 + 31).await;
@@ -224,11 +204,7 @@ fn an_unverified_certificate_is_a_warning() {
 #[test]
 fn a_deleted_cluster_goes_when_nothing_is_on_it() {
     World::run(1, async |world: World| {
-        let yard = Yard::new(&world);
-        let pve = yard.hypervisor("pve");
-        yard.secret("pve", TOKEN, SECRET).await;
-        yard.cluster("pve", |_| {}).await;
-        yard.pass(60).await;
+        let (yard, pve) = Yard::with_cluster(&world).await;
         yard.person.delete(&format!("{CLUSTERS}/pve")).await.unwrap();
         yard.pass(5).await;
         assert_eq!(yard.person.get(&format!("{CLUSTERS}/pve")).await.unwrap_err().code, 404);
@@ -241,11 +217,7 @@ fn a_deleted_cluster_goes_when_nothing_is_on_it() {
 #[test]
 fn nodes_that_go_into_maintenance_are_told() {
     World::run(1, async |world: World| {
-        let yard = Yard::new(&world);
-        let pve = yard.hypervisor("pve");
-        yard.secret("pve", TOKEN, SECRET).await;
-        yard.cluster("pve", |_| {}).await;
-        yard.pass(60).await;
+        let (yard, pve) = Yard::with_cluster(&world).await;
         let maintenance = async || {
             let object = yard.person.get(&format!("{CLUSTERS}/pve")).await.unwrap();
             object["status"]["nodes"]
@@ -266,11 +238,7 @@ fn nodes_that_go_into_maintenance_are_told() {
 #[test]
 fn a_lost_ownership_key_is_told_and_not_replaced() {
     World::run(1, async |world: World| {
-        let yard = Yard::new(&world);
-        yard.hypervisor("pve");
-        yard.secret("pve", TOKEN, SECRET).await;
-        yard.cluster("pve", |_| {}).await;
-        yard.pass(60).await;
+        let (yard, _pve) = Yard::with_cluster(&world).await;
         yard.claim_with_a_machine("left", "pve").await;
         world.crash("operator");
         yard.person.delete(&format!("{SECRETS}/hyperfleet-ownership")).await.unwrap();

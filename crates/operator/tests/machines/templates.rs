@@ -1,26 +1,14 @@
 //! Templates in a world: held against a hypervisor whose images come and go.
 
 use serde_json::json;
-use sim::proxmox::Simulator;
 use sim::world::World;
 
-use crate::yard::{CLAIMS, SECRET, TEMPLATES, Yard};
-
-/// A yard with a cluster that is ready.
-async fn yard(world: &World) -> (Yard, Simulator) {
-    let yard = Yard::new(world);
-    let pve = yard.hypervisor("pve");
-    yard.secret("pve", "op@pve!hf", SECRET).await;
-    yard.cluster("pve", |_| {}).await;
-    // Until the first statistics an image cannot be told from a VM.
-    yard.pass(60).await;
-    (yard, pve)
-}
+use crate::yard::{CLAIMS, SECRET, TEMPLATES, TOKEN, Yard};
 
 #[test]
 fn r2_1_a_template_is_valid_when_the_hypervisor_has_what_it_names() {
     World::run(1, async |world: World| {
-        let (yard, _pve) = yard(&world).await;
+        let (yard, _pve) = Yard::with_cluster(&world).await;
         yard.template("small", |object| object["spec"]["placement"] = json!({ "nodes": ["pve1"] })).await;
         yard.pass(10).await;
         let (status, reason, message) = yard.valid("small").await;
@@ -36,7 +24,7 @@ fn r2_1_a_template_is_valid_when_the_hypervisor_has_what_it_names() {
 #[test]
 fn p4_a_name_that_several_images_have_is_not_guessed() {
     World::run(1, async |world: World| {
-        let (yard, _pve) = yard(&world).await;
+        let (yard, _pve) = Yard::with_cluster(&world).await;
         yard.template("by-name", |object| {
             object["spec"]["template"]["proxmox"] = json!({ "templateName": "debian-12" });
         })
@@ -51,7 +39,7 @@ fn p4_a_name_that_several_images_have_is_not_guessed() {
 #[test]
 fn p3_images_that_disappear_and_return_are_followed() {
     World::run(1, async |world: World| {
-        let (yard, pve) = yard(&world).await;
+        let (yard, pve) = Yard::with_cluster(&world).await;
         yard.template("small", |_| {}).await;
         yard.pass(10).await;
         assert_eq!(yard.valid("small").await.0, "True");
@@ -80,7 +68,7 @@ fn a_template_waits_for_its_cluster_and_hears_of_it_at_once() {
         let (_, reason, message) = yard.valid("early").await;
         assert_eq!(reason, "ClusterNotReady");
         assert!(message.contains("Secret pve does not exist"), "{message}");
-        yard.secret("pve", "op@pve!hf", SECRET).await;
+        yard.secret("pve", TOKEN, SECRET).await;
         yard.pass(60).await;
         assert_eq!(yard.valid("early").await.0, "True", "{}", world.text());
     });
@@ -89,7 +77,7 @@ fn a_template_waits_for_its_cluster_and_hears_of_it_at_once() {
 #[test]
 fn a_cluster_of_another_namespace_needs_a_grant() {
     World::run(1, async |world: World| {
-        let (yard, _pve) = yard(&world).await;
+        let (yard, _pve) = Yard::with_cluster(&world).await;
         let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "team", "labels": { "tier": "ci" } } });
         yard.person.create("/api/v1/namespaces", &namespace).await.unwrap();
         let home = TEMPLATES.replace("/default/", "/team/");
@@ -118,7 +106,7 @@ fn a_cluster_of_another_namespace_needs_a_grant() {
 #[test]
 fn a_template_in_use_stays_until_its_claims_are_gone() {
     World::run(1, async |world: World| {
-        let (yard, _pve) = yard(&world).await;
+        let (yard, _pve) = Yard::with_cluster(&world).await;
         yard.template("some", |_| {}).await;
         yard.claim_with_a_machine("user", "pve").await;
         yard.pass(10).await;

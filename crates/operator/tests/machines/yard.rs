@@ -18,6 +18,7 @@ use sim::proxmox::{Fixture, Options, Release, Simulator};
 use sim::world::{Desk, Nature, Person, World};
 use tower::ServiceBuilder;
 
+pub(crate) const TOKEN: &str = "op@pve!hf";
 pub(crate) const SECRET: &str = "11111111-1111-4111-8111-111111111111";
 pub(crate) const CLUSTERS: &str = "/apis/hypervisor.hyperfleet.io/v1alpha1/namespaces/default/hypervisorclusters";
 pub(crate) const TEMPLATES: &str =
@@ -39,6 +40,17 @@ impl Yard {
         }
         world.start("operator", operate);
         Self { world: world.clone(), person: world.person("person", "kube") }
+    }
+
+    /// The same with the cluster `pve`, which has had a minute to become ready, and its hypervisor.
+    pub(crate) async fn with_cluster(world: &World) -> (Self, Simulator) {
+        let yard = Self::new(world);
+        let pve = yard.hypervisor("pve");
+        yard.secret("pve", TOKEN, SECRET).await;
+        yard.cluster("pve", |_| {}).await;
+        // Until the first statistics an image cannot be told from a VM, too.
+        yard.pass(60).await;
+        (yard, pve)
     }
 
     /// A hypervisor that answers at `https://{name}:8006`.
