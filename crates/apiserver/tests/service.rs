@@ -73,10 +73,10 @@ async fn a_watch_tells_what_happens_and_ends() {
 async fn ages_in_a_watched_table_are_of_the_moment_they_are_shown() {
     let server = server();
     let client = client(&server);
-    let path = "/api/v1/namespaces/default/configmaps?watch=1&timeoutSeconds=200";
-    let request = Request::get(path).header("accept", "application/json;as=Table;v=v1;g=meta.k8s.io");
+    let request = Request::get(format!("{MAPS}?watch=1&timeoutSeconds=200"))
+        .header("accept", "application/json;as=Table;v=v1;g=meta.k8s.io");
     let watch = client.send(request.body(Body::empty()).unwrap()).await.unwrap();
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
     let maps: Api<ConfigMap> = Api::default_namespaced(client);
     maps.create(&PostParams::default(), &map("a", "1")).await.unwrap();
     tokio::time::sleep(Duration::from_secs(30)).await;
