@@ -21,7 +21,7 @@ use reconcile::{Finalizer, Next, Plan, Violation, Why};
 
 use crate::few::few;
 
-pub use report::{Lack, Node, Presence, Probe, Report, Trouble};
+pub use report::{Lack, Node, Presence, Probe, Report, Space, Trouble};
 
 /// A cluster as it is.
 #[derive(Clone, Debug)]

@@ -126,6 +126,7 @@ async fn serve(args: Proxmox) -> Result<()> {
         ..Options::new(release, Fixture::Demo, Clock::system())
     };
     let simulator = Simulator::new(options, &tasks);
+    let mut fingerprint = None;
     let (transport, scheme) = if args.plain {
         (Transport::Plain, "http")
     } else {
@@ -135,6 +136,7 @@ async fn serve(args: Proxmox) -> Result<()> {
         if let Some(path) = &args.ca_file {
             std::fs::write(path, authority.pem()).with_context(|| format!("write {}", path.display()))?;
         }
+        fingerprint = Some(authority.fingerprint());
         (Transport::Tls(Arc::new(authority)), "https")
     };
     let server = Server::start(&simulator, args.listen, transport);
@@ -147,6 +149,9 @@ async fn serve(args: Proxmox) -> Result<()> {
         args.profile,
         server.address()
     )?;
+    if let Some(fingerprint) = fingerprint {
+        writeln!(std::io::stdout().lock(), "its certificate's fingerprint is {fingerprint}")?;
+    }
     tokio::signal::ctrl_c().await.context("wait for the end")?;
     tasks.shutdown(Duration::from_secs(5)).await.context("end")
 }

@@ -33,10 +33,21 @@ pub struct Report {
     pub version: String,
     /// All its nodes.
     pub nodes: Vec<Node>,
-    /// Space in bytes on the default storage, all of it, if we may see that.
-    pub storage: Option<u64>,
+    /// Space on the default storage, where we may see it.
+    pub storage: Vec<Space>,
     /// What we may not do and should.
     pub lacks: Vec<Lack>,
+}
+
+/// A storage on one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// The node.
+    pub node: NodeName,
+    /// All of it, in bytes.
+    pub bytes: u64,
+    /// Whether it is the same one on other nodes.
+    pub shared: bool,
 }
 
 /// A node.
@@ -85,6 +96,14 @@ impl Report {
     }
 }
 
+/// All the space that the configured nodes have: once if it is shared, else on each.
+fn space(report: &Report, observed: &Observed) -> Option<u64> {
+    let ours: Vec<&Space> =
+        report.storage.iter().filter(|space| report.configured(observed).any(|node| node.name == space.node)).collect();
+    let sizes = ours.iter().map(|space| space.bytes);
+    if ours.iter().any(|space| space.shared) { sizes.max() } else { sizes.reduce(|sum, size| sum + size) }
+}
+
 /// The status with what was found. Nothing in it moves by itself: what is free changes all the time, what there is does
 /// not.
 pub(super) fn tell(report: &Report, observed: &Observed, status: HypervisorClusterStatus) -> HypervisorClusterStatus {
@@ -109,7 +128,7 @@ pub(super) fn tell(report: &Report, observed: &Observed, status: HypervisorClust
         available_resources: Some(AvailableResources {
             cpu,
             memory: sum(|node| node.memory).map(quantity),
-            storage: report.storage.map(quantity),
+            storage: space(report, observed).map(quantity),
         }),
         ..status
     }

@@ -33,9 +33,13 @@ fn report() -> Report {
     Report {
         version: "9.2.11".to_owned(),
         nodes: vec![node("a"), node("b"), node("c")],
-        storage: Some(100 << 30),
+        storage: vec![space("a", false), space("b", false), space("c", false)],
         lacks: Vec::new(),
     }
+}
+
+fn space(at: &str, shared: bool) -> Space {
+    Space { node: node(at).name, bytes: 100 << 30, shared }
 }
 
 fn up(probe: Probe) -> Link {
@@ -94,7 +98,14 @@ fn a_cluster_that_answers_is_ready_and_tells_what_it_has() {
     let resources = status.available_resources.unwrap();
     assert_eq!(resources.cpu, Some(16));
     assert_eq!(resources.memory.unwrap().to_string(), "128Gi");
-    assert_eq!(resources.storage.unwrap().to_string(), "100Gi");
+    assert_eq!(resources.storage.unwrap().to_string(), "200Gi");
+}
+
+#[test]
+fn space_that_nodes_share_is_told_once() {
+    let shared = Report { storage: vec![space("a", true), space("b", true)], ..report() };
+    let status = plan(&observed(answered(shared)), NOW).status.unwrap();
+    assert_eq!(status.available_resources.unwrap().storage.unwrap().to_string(), "100Gi");
 }
 
 #[test]
@@ -229,7 +240,7 @@ fn any_report() -> impl Strategy<Value = Report> {
                     ..node(name)
                 })
                 .collect(),
-            storage: None,
+            storage: Vec::new(),
             lacks: lacks.into_iter().map(|required| Lack { message: "some".to_owned(), required }).collect(),
         }
     })

@@ -10,6 +10,8 @@ use providers::hypervisor::Keyring;
 use providers::hypervisor::proxmox::Credentials;
 use reconcile::Fault;
 use runtime::client::fault;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -188,11 +190,17 @@ fn wrong(
         wrong.push(format!("{} is no token secret: it should be the UUID that pveum printed once", at(second)));
     }
     if let Some((key, pem)) = ca
-        && !pem.expose_secret().contains("-----BEGIN CERTIFICATE-----")
+        && !holds_certificates(pem)
     {
         wrong.push(format!("{} holds no certificate: it should be PEM, as in /etc/pve/pve-root-ca.pem", at(key)));
     }
     wrong
+}
+
+/// Whether a text is PEM with certificates, every one of which can be read.
+fn holds_certificates(pem: &SecretString) -> bool {
+    let mut found = CertificateDer::pem_slice_iter(pem.expose_secret().as_bytes()).peekable();
+    found.peek().is_some() && found.all(|certificate| certificate.is_ok())
 }
 
 fn trust(cluster: &HypervisorCluster, bundle: Option<&SecretString>) -> Trust {

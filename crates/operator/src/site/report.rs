@@ -1,7 +1,7 @@
 //! What a look found, in the planner's words.
 
 use api::Reason;
-use fleet::cluster::{Lack, Node, Presence, Report};
+use fleet::cluster::{Lack, Node, Presence, Report, Space};
 use providers::http::TransportError;
 use providers::hypervisor::{self, Bytes, Error, Health, Inventory, Missing};
 
@@ -31,11 +31,13 @@ fn node(row: &hypervisor::NodeRow) -> Node {
     }
 }
 
-/// All the space of a storage: once if it is shared, else on every node.
-fn space(inventory: &Inventory, storage: &api::StorageName) -> Option<u64> {
-    let rows = || inventory.storages.iter().filter(|row| row.name.as_str() == storage.as_str());
-    let sizes = rows().filter_map(|row| row.total).map(|Bytes(bytes)| bytes);
-    if rows().any(|row| row.shared) { sizes.max() } else { sizes.reduce(|sum, size| sum + size) }
+fn space(inventory: &Inventory, storage: &api::StorageName) -> Vec<Space> {
+    let rows = inventory.storages.iter().filter(|row| row.name.as_str() == storage.as_str());
+    let of = |row: &hypervisor::StorageRow| {
+        let Bytes(bytes) = row.total?;
+        Some(Space { node: api::NodeName::new(row.node.as_str()), bytes, shared: row.shared })
+    };
+    rows.filter_map(of).collect()
 }
 
 /// The word for an error, and whether trying again can help.
