@@ -137,7 +137,8 @@ impl Judge {
             Part::Status => {
                 const STATUS: &str = "status";
                 let seat = field::property(&self.schema, STATUS).zip(new.get(STATUS));
-                let old = old.and_then(|old| old.get(STATUS));
+                // A status that was not there counts as null: one that is null now is no change.
+                let old = old.map(|old| old.get(STATUS).unwrap_or(&Value::Null));
                 let judge =
                     |(schema, new)| self.structure.violations(schema, &Place::default().child(STATUS), new, old);
                 seat.map(judge).unwrap_or_default()

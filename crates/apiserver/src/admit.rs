@@ -20,64 +20,65 @@ use crate::served::Form;
 /// Reads the object that a request brings: unknown fields are gone, defaults are there.
 pub(crate) fn decode(call: &Call, bytes: &[u8], validation: FieldValidation) -> Result<Value, Failure> {
     let body = decode::body(bytes, &call.content_type).map_err(|failure| unrecognized(call, failure, bytes))?;
-    let kind = call.kind();
-    let sent = if matches!(kind.nature, Nature::Custom(_)) { body.value } else { body.laid };
+    // Go lays a field that is given twice over itself; where there is no Go type, the last one counts.
+    let sent = if matches!(call.kind().nature, Nature::Custom(_)) { body.value } else { body.laid };
     let value = right_kind(call, sent, bytes, validation)?;
-    // What claims to be of another kind cannot be measured by this one's schema, only its metadata can.
-    let other = value["kind"] != *kind.kind || value["apiVersion"] != kind.api_version();
-    let head = claimed(kind, &value);
-    let unreadable = |failure: Failure| Failure::bad_request(format!("{head}{}", bare(kind, &failure.message)));
-    let (object, unknown) = if other {
-        let unknown = kinds::decode_check(kind, &value).map_err(unreadable)?;
-        (value, unknown)
-    } else {
-        coerce(kind, value)?
-    };
+    let other = value["kind"] != *call.kind().kind || value["apiVersion"] != call.kind().api_version();
+    let (object, unknown) = if other { foreign(call.kind(), value)? } else { coerce(call.kind(), value)? };
     let mut complaints: Vec<String> = body.duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect();
     complaints.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
     match validation {
-        FieldValidation::Strict if !complaints.is_empty() => {
-            return Err(Failure::bad_request(format!("{head}strict decoding error: {}", complaints.join(", "))));
-        }
         FieldValidation::Warn => call.warnings.add(complaints),
+        FieldValidation::Strict if !complaints.is_empty() => {
+            let why = format!("strict decoding error: {}", complaints.join(", "));
+            return Err(unfit(call.kind(), &object, &why));
+        }
         FieldValidation::Strict | FieldValidation::Ignore => {}
     }
-    right_group(kind, &object)?;
+    own_group(call.kind(), &object)?;
     Ok(object)
 }
 
-/// How a refusal begins of what could not be decoded: with what the object says it is.
-fn claimed(kind: &Kind, object: &Value) -> String {
-    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
-    let version = text("apiVersion").rsplit('/').next().unwrap_or_default();
-    format!("{} in version {version:?} cannot be handled as a {}: ", text("kind"), kind.kind)
+/// What claims to be of another kind cannot be measured by this one's schema, but metadata is the same everywhere.
+fn foreign(kind: &Kind, value: Value) -> Result<(Value, Vec<String>), Failure> {
+    let mut object = value;
+    let unknown =
+        kinds::decode_check(kind, &object).map_err(|failure| unfit(kind, &object, &bare(kind, &failure.message)))?;
+    kinds::metadata::settle(&mut object);
+    Ok((object, unknown))
 }
 
-/// A custom resource is of the group that the path names.
-fn right_group(kind: &Kind, object: &Value) -> Result<(), Failure> {
-    let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+/// The refusal of an object that cannot be read, as what it claims to be.
+fn unfit(kind: &Kind, object: &Value, why: &str) -> Failure {
+    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    let version = text("apiVersion").rsplit('/').next().unwrap_or_default();
+    Failure::bad_request(format!("{} in version {version:?} cannot be handled as a {}: {why}", text("kind"), kind.kind))
+}
+
+/// A custom resource comes in a version of its own group. It is asked for only when the object has been read.
+fn own_group(kind: &Kind, object: &Value) -> Result<(), Failure> {
+    let version = object["apiVersion"].as_str().unwrap_or_default();
     let group = version.rsplit_once('/').map_or("", |(group, _)| group);
-    if version == kind.api_version() || group == kind.group {
+    if version == kind.api_version() || group == kind.group || !matches!(kind.nature, Nature::Custom(_)) {
         return Ok(());
     }
     let expected = kind.api_version();
-    let message =
-        format!("the API version in the data ({version}) does not match the expected API version ({expected})");
-    Err(Failure::bad_request(message))
+    Err(Failure::bad_request(format!(
+        "the API version in the data ({version}) does not match the expected API version ({expected})"
+    )))
 }
 
 /// Drops what the kind does not know and adds its defaults; the unknown fields are returned. An object of the wrong types
 /// cannot be understood.
 pub(crate) fn coerce(kind: &Kind, value: Value) -> Result<(Value, Vec<String>), Failure> {
     let mut object = value;
-    for field in ["data", "binaryData"].into_iter().filter(|_| matches!(kind.nature, Nature::BuiltIn(_))) {
-        numbers_as_bytes(kind, field, &mut object);
+    for field in kinds::bytes_of(kind) {
+        numbers_as_bytes(field, &mut object);
     }
     let mut unknown = kinds::decode_check(kind, &object)?;
     match &kind.nature {
         Nature::Custom(custom) => {
             kinds::metadata::settle(&mut object);
-            object::set(&mut object, "selfLink", Value::Null);
             let (coerced, more) = custom.judge.coerce(&object);
             unknown.extend(more);
             object = coerced;
@@ -87,7 +88,6 @@ pub(crate) fn coerce(kind: &Kind, value: Value) -> Result<(Value, Vec<String>), 
             let none = object.get("rules") == Some(&json!([]));
             let disowned = object.pointer("/metadata/managedFields") == Some(&json!([]));
             rules.default(&mut object);
-            object::set(&mut object, "selfLink", Value::Null);
             if disowned {
                 object::meta_mut(&mut object).insert("managedFields".to_owned(), json!([]));
             }
@@ -100,10 +100,7 @@ pub(crate) fn coerce(kind: &Kind, value: Value) -> Result<(Value, Vec<String>), 
 }
 
 /// Binary content may be given as a list of numbers, which is what Go takes for bytes.
-fn numbers_as_bytes(kind: &Kind, field: &str, object: &mut Value) {
-    if (kind.kind == "Secret") != (field == "data") {
-        return;
-    }
+fn numbers_as_bytes(field: &str, object: &mut Value) {
     let Some(entries) = object.get_mut(field).and_then(Value::as_object_mut) else { return };
     for value in entries.values_mut() {
         let byte = |number: &Value| number.as_u64().and_then(|number| u8::try_from(number).ok());
@@ -114,14 +111,12 @@ fn numbers_as_bytes(kind: &Kind, field: &str, object: &mut Value) {
     }
 }
 
-/// Adds the defaults to what came of an apply. It is not decoded again: a null that may not be stays, to be refused.
+/// Adds the defaults to what came of an apply. It is not decoded again: a null that may not be stays, to be refused, or
+/// to be lost when the object is stored and read back.
 pub(crate) fn complete(kind: &Kind, value: Value) -> Result<Value, Failure> {
     let Nature::Custom(custom) = &kind.nature else { return Ok(coerce(kind, value)?.0) };
     kinds::decode_check(kind, &value)?;
-    let mut object = value;
-    kinds::metadata::settle(&mut object);
-    object::set(&mut object, "selfLink", Value::Null);
-    Ok(custom.judge.default(object))
+    Ok(custom.judge.default(value))
 }
 
 /// A mistake that the real server did not foresee.
@@ -277,31 +272,6 @@ pub(crate) fn warnings(kind: &Kind, new: &Value, old: Option<&Value>) -> Vec<Str
             )
         })
         .collect()
-}
-
-/// The object as it is stored.
-pub(crate) fn whole(kind: &Kind, object: Value) -> Value {
-    match &kind.nature {
-        Nature::Custom(custom) if has_null(&object) => custom.judge.whole(custom.judge.coerce(&object).0),
-        Nature::Custom(custom) => custom.judge.whole(object),
-        Nature::BuiltIn(_) => {
-            let mut object = object;
-            if kind.group == RBAC && object.get("rules") == Some(&json!([])) {
-                object["rules"] = Value::Null;
-            }
-            object
-        }
-    }
-}
-
-/// Whether there is a null anywhere.
-fn has_null(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Array(items) => items.iter().any(has_null),
-        Value::Object(fields) => fields.values().any(has_null),
-        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
-    }
 }
 
 /// The object must have the name that the path says.

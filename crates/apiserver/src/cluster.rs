@@ -3,7 +3,7 @@
 //! Whoever writes, a request or a controller of the server's own, ends in [`Cluster::put`] or [`Cluster::remove`]. Both
 //! note what a change calls for: a definition adds kinds, roles change who may do what, an owner's end reaches those it owns.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -16,6 +16,7 @@ use crate::lifecycle::{Chore, Family};
 use crate::object;
 use crate::served::{Kinds, Served};
 use crate::store::{Change, Key, Record, Resource, Store};
+use crate::stored::Stored;
 
 /// The state of a server.
 pub(crate) struct Cluster {
@@ -31,6 +32,8 @@ pub(crate) struct Cluster {
     pub family: Family,
     /// What changes have called for and nobody has done yet.
     pub chores: BTreeSet<Chore>,
+    /// Objects that were written otherwise than they are read, as they were written.
+    written: BTreeMap<(Resource, Key), Value>,
 }
 
 /// The resource of definitions.
@@ -56,6 +59,7 @@ impl Cluster {
             policy: None,
             family: Family::default(),
             chores: BTreeSet::new(),
+            written: BTreeMap::new(),
         };
         let resources: Vec<Resource> = cluster.store.resources().cloned().collect();
         for resource in resources {
@@ -85,7 +89,28 @@ impl Cluster {
         };
         self.store.commit(resource, &key, change).map_err(Failure::internal)?;
         self.notice(resource, &key, old.as_ref(), Some(&object));
+        self.written.remove(&(resource.clone(), key));
         Ok(after)
+    }
+
+    /// Stores an object as [`put`](Self::put) does, and remembers how it was written if it will be read otherwise.
+    pub(crate) fn put_stored(&mut self, resource: &Resource, stored: Stored) -> Result<Arc<Record>, Failure> {
+        let Stored { read, written } = stored;
+        let key = object::key(&read);
+        let record = self.put(resource, read)?;
+        if let Some(mut written) = written {
+            object::set(&mut written, "resourceVersion", json!(record.revision.to_string()));
+            self.written.insert((resource.clone(), key), written);
+        }
+        Ok(record)
+    }
+
+    /// The object as it was written, if it is read otherwise.
+    pub(crate) fn written(&self, resource: &Resource, key: &Key) -> Option<&Value> {
+        if self.written.is_empty() {
+            return None;
+        }
+        self.written.get(&(resource.clone(), key.clone()))
     }
 
     /// Removes an object for good and returns it as those who watch it go see it.
@@ -100,6 +125,7 @@ impl Cluster {
             .commit(resource, key, Change::Deleted { before, last: Arc::clone(&last) })
             .map_err(Failure::internal)?;
         self.notice(resource, key, Some(&object), None);
+        self.written.remove(&(resource.clone(), key.clone()));
         Ok(Some(last))
     }
 

@@ -104,6 +104,15 @@ pub fn definition_of(kind: &Kind) -> String {
     format!("{package}.{}.{}", kind.version, kind.kind)
 }
 
+/// The fields of a built-in kind that map names to bytes.
+pub(crate) fn bytes_of(kind: &Kind) -> &'static [&'static str] {
+    match (&kind.nature, kind.kind.as_str()) {
+        (Nature::BuiltIn(_), "Secret") => &["data"],
+        (Nature::BuiltIn(_), "ConfigMap") => &["binaryData"],
+        (Nature::BuiltIn(_) | Nature::Custom(_), _) => &[],
+    }
+}
+
 /// What a definition says about one of its fields.
 fn description(name: &str, field: &str) -> String {
     let found =

@@ -35,6 +35,7 @@ pub mod select;
 mod served;
 mod server;
 pub mod store;
+mod stored;
 mod table;
 mod verb;
 

@@ -3,6 +3,9 @@
 #![allow(missing_docs, reason = "tests are their own documentation")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
 
+#[path = "service/writes.rs"]
+mod writes;
+
 use std::time::Duration;
 
 use apiserver::{ApiServer, Options, User};
@@ -80,8 +83,8 @@ async fn ages_in_a_watched_table_are_of_the_moment_they_are_shown() {
     let maps: Api<ConfigMap> = Api::default_namespaced(client);
     maps.create(&PostParams::default(), &map("a", "1")).await.unwrap();
     tokio::time::sleep(Duration::from_secs(30)).await;
-    let patch = Patch::Merge(json!({ "data": { "k": "2" } }));
-    maps.patch("a", &PatchParams::default(), &patch).await.unwrap();
+    let change = Patch::Merge(json!({ "data": { "k": "2" } }));
+    maps.patch("a", &PatchParams::default(), &change).await.unwrap();
     let text = String::from_utf8(watch.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap();
     let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let ages: Vec<&Value> = events.iter().map(|event| &event["object"]["rows"][0]["cells"][2]).collect();

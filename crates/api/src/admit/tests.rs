@@ -193,6 +193,17 @@ fn a_status_is_judged_alone_and_named_from_itself_on() {
 }
 
 #[test]
+fn a_status_that_is_null_where_there_was_none_is_no_change() {
+    let schema = json!({ "type": "object", "properties": { "status": { "type": "object" } } });
+    let judge = Judge::new(schema).unwrap();
+    let new = json!({ "status": null });
+    let wrong = |old: Option<&Value>| judge.structure_violations(Part::Status, &new, old).len();
+    assert_eq!(wrong(Some(&json!({}))), 0);
+    assert_eq!(wrong(Some(&json!({ "status": {} }))), 1);
+    assert_eq!(wrong(None), 1);
+}
+
+#[test]
 fn repetitions_below_a_map_are_named_by_its_key() {
     let set = json!({ "type": "array", "items": { "type": "string" }, "x-kubernetes-list-type": "set" });
     let schema = json!({ "type": "object", "properties": {

@@ -33,6 +33,15 @@ pub(super) fn weight(encoded: &Value) -> usize {
     text.len() * 3 / 4
 }
 
+/// Whether a map of texts or bytes is the same in both objects: no bytes and none of them are alike, as are a map that
+/// is not there and one that is empty.
+pub(super) fn same_entries(new: &Value, old: &Value, field: &str) -> bool {
+    let of = |object: &Value| object.get(field).and_then(Value::as_object).cloned().unwrap_or_default();
+    let (new, old) = (of(new), of(old));
+    let alike = |one: &Value, other: &Value| one.as_str().unwrap_or_default() == other.as_str().unwrap_or_default();
+    new.len() == old.len() && new.iter().all(|(key, value)| old.get(key).is_some_and(|was| alike(value, was)))
+}
+
 impl BuiltIn for ConfigMap {
     fn default(&self, object: &mut Value) {
         shape::settle(DEFINITION, object);
@@ -46,7 +55,7 @@ impl BuiltIn for ConfigMap {
             if new.get("immutable") != Some(&json!(true)) {
                 found.push(forbidden("immutable", FROZEN));
             }
-            let changed = ["data", "binaryData"].into_iter().filter(|field| new.get(field) != old.get(field));
+            let changed = ["data", "binaryData"].into_iter().filter(|field| !same_entries(new, old, field));
             found.extend(changed.map(|field| forbidden(field, FROZEN)));
         }
         found.extend(metadata::of_core_object(new, true, metadata::subdomain));

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::built_in::{age_column, column, kind, name_column};
-use super::config_map::{FROZEN, SIZE_LIMIT, weight};
+use super::config_map::{FROZEN, SIZE_LIMIT, same_entries, weight};
 use super::field::{entries, forbidden, immutable_text, invalid_text, required, text, too_long};
 use super::{metadata, names, shape};
 use crate::kind::{BuiltIn, Kind};
@@ -54,7 +54,7 @@ impl BuiltIn for Secret {
                 if new.get("immutable") != Some(&json!(true)) {
                     found.push(forbidden("immutable", FROZEN));
                 }
-                if new.get("data") != old.get("data") {
+                if !same_entries(new, old, "data") {
                     found.push(forbidden("data", FROZEN));
                 }
             }
@@ -106,7 +106,7 @@ fn by_type(object: &Value) -> Vec<Violation> {
         "kubernetes.io/basic-auth" if value("username").is_none() && value("password").is_none() => {
             missing("username").into_iter().chain(missing("password")).collect()
         }
-        "kubernetes.io/ssh-auth" if value("ssh-privatekey").is_none_or(|key| key == "") => {
+        "kubernetes.io/ssh-auth" if value("ssh-privatekey").is_none_or(|key| key == "" || key.is_null()) => {
             vec![required("data[ssh-privatekey]", "")]
         }
         "kubernetes.io/tls" => missing("tls.crt").into_iter().chain(missing("tls.key")).collect(),

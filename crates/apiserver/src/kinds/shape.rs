@@ -84,7 +84,7 @@ fn settle_value(schema: &Value, value: &mut Value) {
                 }
             }
         }
-        Value::String(text) if schema.get("format").is_some_and(|format| format == "byte") => {
+        Value::String(text) if is_bytes(schema) => {
             *text = rewrite_bytes(text);
         }
         Value::Number(number) if schema.get("type").is_some_and(|of| of == "integer") => {
@@ -103,6 +103,8 @@ fn settle_value(schema: &Value, value: &mut Value) {
 fn settle_entry(schema: &Value, value: &mut Value) {
     if value.is_null() {
         *value = match schema.get("type").and_then(Value::as_str) {
+            // No bytes are not the same as bytes of which there are none, until they are stored.
+            Some("string") if is_bytes(schema) => Value::Null,
             Some("string") => json!(""),
             Some("boolean") => json!(false),
             Some("integer" | "number") => json!(0),
@@ -111,6 +113,10 @@ fn settle_entry(schema: &Value, value: &mut Value) {
         };
     }
     settle_value(schema, value);
+}
+
+fn is_bytes(schema: &Value) -> bool {
+    schema.get("format").is_some_and(|format| format == "byte")
 }
 
 fn is_zero(value: &Value) -> bool {

@@ -14,6 +14,7 @@ use crate::kind::Nature;
 use crate::merge::track::track;
 use crate::query::WriteOptions;
 use crate::store::{Key, Record};
+use crate::stored::Stored;
 use crate::verb::present;
 use crate::{admit, object};
 
@@ -78,27 +79,34 @@ pub(crate) fn insert(
         return Err(admit::invalid(call, &object, &violations));
     }
     call.warnings.add(admit::warnings(kind, &object, None));
+    if origin == Origin::Place {
+        // Who may not make the object learns first what is wrong with it.
+        admit::may_create(cluster, call)?;
+    }
     let key = object::key(&object);
     if let Some(taken) = cluster.read(&call.served.resource, &key) {
         return Err(taken_name(call, &taken, &object, &key));
+    }
+    if options.dry_run {
+        // What storing takes away, the version and the link, was never taken away.
+        let read = stored(cluster, call, object).read;
+        return Ok(Arc::new(Record::new(&read, 0)));
     }
     let version = object::text(&object, "resourceVersion").parse::<u64>();
     if origin == Origin::Post && version.is_ok_and(|version| version > 0) {
         return Err(admit::failed("resourceVersion should not be set on objects to be created"));
     }
-    object::set(&mut object, "resourceVersion", Value::Null);
-    let object = admit::whole(kind, object);
-    let stored = keep(cluster, call, object);
-    if options.dry_run {
-        return Ok(Arc::new(Record::new(&stored, 0)));
+    for field in ["resourceVersion", "selfLink"] {
+        object::set(&mut object, field, Value::Null);
     }
-    cluster.put(&call.served.resource, stored)
+    let stored = stored(cluster, call, object);
+    cluster.put_stored(&call.served.resource, stored)
 }
 
 /// The object in the form in which its resource is kept.
-pub(crate) fn keep(cluster: &Cluster, call: &Call, object: Value) -> Value {
+pub(crate) fn stored(cluster: &Cluster, call: &Call, object: Value) -> Stored {
     let version = cluster.stored(&call.served.resource).map(|stored| stored.kind.api_version());
-    call.served.keep(object, version.as_deref().unwrap_or_default())
+    Stored::new(&call.served, object, version.as_deref().unwrap_or_default())
 }
 
 fn taken_name(call: &Call, taken: &Value, object: &Value, key: &Key) -> Failure {

@@ -8,7 +8,7 @@ use crate::answer::Answer;
 use crate::call::Call;
 use crate::cluster::Cluster;
 use crate::failure::{Failure, Of};
-use crate::kind::Nature;
+use crate::kind::{Kind, Nature};
 use crate::merge::apply::apply;
 use crate::merge::patch::{PatchKind, configuration, json_patch, merge_patch, strategic_merge};
 use crate::merge::track::track;
@@ -26,7 +26,7 @@ pub(crate) fn patch(cluster: &mut Cluster, call: &Call) -> Result<Answer, Failur
     let change = |old: Option<&Value>| {
         if apply { applied(call, &options, old) } else { patched(call, &options, of, old) }
     };
-    let rules = Rules { create: apply && call.target.subresource.is_empty(), uid_demanded: false };
+    let rules = Rules { create: apply && call.target.subresource.is_empty(), uid: "" };
     let outcome = write(cluster, call, &options, rules, change)?;
     let code = if outcome.created { StatusCode::CREATED } else { StatusCode::OK };
     Ok(present::one(call, code, &outcome.record))
@@ -37,7 +37,8 @@ fn applied(call: &Call, options: &WriteOptions, old: Option<&Value>) -> Result<V
     let config = configuration(&call.body)?;
     let hand = call.hand(options);
     let merged = apply(&kind.schema, old, &config, &hand.writer(), options.force.unwrap_or(false))?;
-    let mut object = admit::complete(kind, merged).map_err(|failure| inconvertible(call, &failure.message))?;
+    let complete = admit::complete(kind, merged);
+    let mut object = complete.map_err(|failure| inconvertible(kind, &config, &failure.message))?;
     if old.is_none() && !object::uid(&object).is_empty() {
         let uid = object::uid(&object);
         let why = format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
@@ -101,12 +102,12 @@ pub(crate) fn change(of: PatchKind, schema: &Value, object: &Value, patch: &[u8]
 }
 
 /// The refusal of an applied object that its kind cannot hold.
-fn inconvertible(call: &Call, why: &str) -> Failure {
-    let kind = call.kind();
+fn inconvertible(kind: &Kind, config: &Value, why: &str) -> Failure {
     let of = format!("{}/{}, Kind={}", kind.group, kind.version, kind.kind);
     admit::failed(format!(
-        "failed to convert new object (/{}; {of}) to proper version: unable to convert unstructured object to {of}: {}",
-        call.target.name,
+        "failed to convert new object ({}/{}; {of}) to proper version: unable to convert unstructured object to {of}: {}",
+        object::namespace(config),
+        object::name(config),
         admit::bare(kind, why)
     ))
 }

@@ -65,7 +65,7 @@ fn change(
 ) -> Result<Answer, Failure> {
     let kind = call.kind();
     let hand = call.hand(options);
-    let outcome = write(cluster, call, options, Rules { create: false, uid_demanded: false }, |old| {
+    let outcome = write(cluster, call, options, Rules { create: false, uid: "" }, |old| {
         let Some(old) = old else { return Err(Failure::not_found(kind.resource(), &call.target.name)) };
         let wish = wish(&scale_of(old, scale))?;
         admit::named_as_asked(call, &wish)?;

@@ -10,12 +10,12 @@ use crate::call::Call;
 use crate::cluster::{Cluster, RBAC};
 use crate::failure::Failure;
 use crate::kind::{Kind, Nature};
-use crate::merge::managed::settle_times;
 use crate::merge::track::track;
 use crate::query::WriteOptions;
+use crate::served::Form;
 use crate::store::Record;
 use crate::verb::{create, present};
-use crate::{admit, object};
+use crate::{admit, object, stored};
 
 /// What became of a write.
 pub(crate) struct Outcome {
@@ -34,14 +34,8 @@ pub(crate) fn update(cluster: &mut Cluster, call: &Call) -> Result<Answer, Failu
     let kind = call.kind();
     let uid = object::uid(&object).to_owned();
     let hand = call.hand(&options);
-    let change = |old: Option<&Value>| {
-        if let Some(old) = old {
-            right_one(call, &uid, old)?;
-        }
-        Ok(track(&kind.schema, old, object, &hand.writer()))
-    };
-    let rules =
-        Rules { create: creates_on_update(kind) && call.target.subresource.is_empty(), uid_demanded: !uid.is_empty() };
+    let change = |old: Option<&Value>| Ok(track(&kind.schema, old, object, &hand.writer()));
+    let rules = Rules { create: creates_on_update(kind) && call.target.subresource.is_empty(), uid: &uid };
     let outcome = write(cluster, call, &options, rules, change)?;
     let code = if outcome.created { StatusCode::CREATED } else { StatusCode::OK };
     Ok(present::one(call, code, &outcome.record))
@@ -49,11 +43,11 @@ pub(crate) fn update(cluster: &mut Cluster, call: &Call) -> Result<Answer, Failu
 
 /// What a write may do beside changing what is there.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rules {
+pub(crate) struct Rules<'a> {
     /// Make the object if it is missing.
     pub create: bool,
-    /// The client named the uid it means: it must be there.
-    pub uid_demanded: bool,
+    /// The uid that the client means, if it named one: no other object is changed or made.
+    pub uid: &'a str,
 }
 
 /// Changes one object: reads it, lets `change` say what it becomes, judges and stores that.
@@ -61,7 +55,7 @@ pub(crate) fn write(
     cluster: &mut Cluster,
     call: &Call,
     options: &WriteOptions,
-    rules: Rules,
+    rules: Rules<'_>,
     change: impl FnOnce(Option<&Value>) -> Result<Value, Failure>,
 ) -> Result<Outcome, Failure> {
     let kind = call.kind();
@@ -70,19 +64,17 @@ pub(crate) fn write(
         if !rules.create {
             return Err(not_found());
         }
+        right_one(call, options, rules.uid, "")?;
         let object = change(None)?;
         let version = object::text(&object, "resourceVersion");
         if !version.is_empty() && version.parse::<u64>().is_err() {
             return Err(admit::bad_version(version));
         }
-        if rules.uid_demanded {
-            return Err(other_uid(call, object::uid(&object), ""));
-        }
-        admit::may_create(cluster, call)?;
         let record = create::insert(cluster, call, object, options, create::Origin::Place)?;
         return Ok(Outcome { record, created: true });
     };
     let old = call.served.present(old);
+    right_one(call, options, rules.uid, object::uid(&old))?;
     let new = change(Some(&old))?;
     admit::may_grant(cluster, call, &new, Some(&old))?;
     let new = revise(call, new, &old)?;
@@ -117,9 +109,9 @@ fn revise(call: &Call, mut new: Value, old: &Value) -> Result<Value, Failure> {
     object::copy(&mut new, old, "creationTimestamp");
     if object::is_going(old) {
         object::copy(&mut new, old, "deletionTimestamp");
-        if object::meta_mut(&mut new).get("deletionGracePeriodSeconds").is_none() {
-            object::copy(&mut new, old, "deletionGracePeriodSeconds");
-        }
+    }
+    if object::meta_mut(&mut new).get("deletionGracePeriodSeconds").is_none_or(Value::is_null) {
+        object::copy(&mut new, old, "deletionGracePeriodSeconds");
     }
     let violations = admit::violations(call, &new, Some(old));
     if !violations.is_empty() {
@@ -127,8 +119,7 @@ fn revise(call: &Call, mut new: Value, old: &Value) -> Result<Value, Failure> {
         new["kind"] = said;
         return Err(admit::invalid(call, &new, &violations));
     }
-    let mut new = admit::whole(kind, new);
-    settle_times(old, &mut new);
+    stored::settle_times(kind, old, &mut new);
     Ok(new)
 }
 
@@ -177,7 +168,7 @@ fn commit(
     cluster: &mut Cluster,
     call: &Call,
     options: &WriteOptions,
-    new: Value,
+    mut new: Value,
     old: &Value,
 ) -> Result<Arc<Record>, Failure> {
     let resource = &call.served.resource;
@@ -185,17 +176,27 @@ fn commit(
         let revision = object::text(object, "resourceVersion").parse().unwrap_or(0);
         Arc::new(Record::new(object, revision))
     };
-    if ends_now(call, &new) {
+    if ends_now(call, &new, old) {
         if !options.dry_run {
             cluster.remove(resource, &call.key())?;
         }
+        // It is never stored, so that it is answered as it came.
         return Ok(shown(&call.served.keep(new, &stored_version(cluster, call))));
     }
-    if new == *old || options.dry_run {
-        return Ok(shown(&call.served.keep(new, &stored_version(cluster, call))));
+    if options.dry_run {
+        return Ok(shown(&create::stored(cluster, call, new).read));
     }
-    let stored = create::keep(cluster, call, new);
-    cluster.put(resource, stored)
+    object::set(&mut new, "selfLink", Value::Null);
+    let new = create::stored(cluster, call, new);
+    let same = match cluster.written(resource, &call.key()) {
+        Some(before) => before == new.written(),
+        None if call.served.form == Form::Stored => old == new.written(),
+        None => cluster.read(resource, &call.key()).as_ref() == Some(new.written()),
+    };
+    if same {
+        return Ok(shown(&new.read));
+    }
+    cluster.put_stored(resource, new)
 }
 
 fn stored_version(cluster: &Cluster, call: &Call) -> String {
@@ -203,35 +204,33 @@ fn stored_version(cluster: &Cluster, call: &Call) -> String {
 }
 
 /// Whether the change took the last thing that an object on its way out was waiting for.
-fn ends_now(call: &Call, new: &Value) -> bool {
+fn ends_now(call: &Call, new: &Value, old: &Value) -> bool {
     let waits = new.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
     let namespace = call.kind().plural == "namespaces" && call.kind().group.is_empty();
-    object::is_going(new) && object::finalizers(new).is_empty() && !(namespace && waits)
+    let graceful = old.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0) != 0;
+    object::is_going(old) && !graceful && object::finalizers(new).is_empty() && !(namespace && waits)
 }
 
 fn named_as_asked(call: &Call, object: &Value) -> Result<(), Failure> {
     admit::named_as_asked(call, object)
 }
 
-/// A writer that names a uid means that object and no other.
-fn right_one(call: &Call, uid: &str, old: &Value) -> Result<(), Failure> {
-    if uid.is_empty() || uid == object::uid(old) {
+/// A writer that names a uid means that object and no other; the refusal is in the words of the real server's storage,
+/// which knows its own prefix only when it is really asked to write.
+fn right_one(call: &Call, options: &WriteOptions, meant: &str, found: &str) -> Result<(), Failure> {
+    if meant.is_empty() || meant == found {
         return Ok(());
     }
-    Err(other_uid(call, uid, object::uid(old)))
-}
-
-/// The refusal of a write that means another object, in the words of the real server's storage.
-fn other_uid(call: &Call, meant: &str, found: &str) -> Failure {
+    let prefix = if options.dry_run { "" } else { "/registry" };
     let (kind, key) = (call.kind(), call.key());
     let own = matches!(kind.nature, Nature::Custom(_)) || kind.group == "apiextensions.k8s.io";
     let group = if own { format!("{}/", kind.group) } else { String::new() };
     let why = format!(
-        "StorageError: invalid object, Code: 4, Key: /registry/{group}{}/{key}, ResourceVersion: 0, AdditionalErrorMsg: \
+        "StorageError: invalid object, Code: 4, Key: {prefix}/{group}{}/{key}, ResourceVersion: 0, AdditionalErrorMsg: \
          Precondition failed: UID in precondition: {meant}, UID in object meta: {found}",
         kind.plural
     );
-    Failure::conflict(kind.resource(), &call.target.name, &why)
+    Err(Failure::conflict(kind.resource(), &call.target.name, &why))
 }
 
 /// Kinds whose replacement makes them if they are missing.

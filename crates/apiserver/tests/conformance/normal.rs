@@ -105,7 +105,7 @@ impl Symbols {
             last = version.unwrap_or(last);
             let mut event = self.value(event, &mut Vec::new());
             if index > 0
-                && let Some(table) = event["object"].as_object_mut()
+                && let Some(table) = event.get_mut("object").and_then(Value::as_object_mut)
             {
                 // The real server says the columns again when another watch had the event encoded first.
                 table.remove("columnDefinitions");
