@@ -23,8 +23,9 @@ pub(crate) fn decode(call: &Call, bytes: &[u8], validation: FieldValidation) -> 
     // Go lays a field that is given twice over itself; where there is no Go type, the last one counts.
     let sent = if matches!(call.kind().nature, Nature::Custom(_)) { body.value } else { body.laid };
     let value = right_kind(call, sent, bytes, validation)?;
-    let other = value["kind"] != *call.kind().kind || value["apiVersion"] != call.kind().api_version();
-    let (object, unknown) = if other { foreign(call.kind(), value)? } else { coerce(call.kind(), value)? };
+    let claimed = value.clone();
+    let unfit_as = |failure: Failure| unfit(call.kind(), &claimed, &bare(call.kind(), &failure.message));
+    let (object, unknown) = coerce(call.kind(), value).map_err(unfit_as)?;
     let mut complaints: Vec<String> = body.duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect();
     complaints.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
     match validation {
@@ -37,15 +38,6 @@ pub(crate) fn decode(call: &Call, bytes: &[u8], validation: FieldValidation) -> 
     }
     own_group(call.kind(), &object)?;
     Ok(object)
-}
-
-/// What claims to be of another kind cannot be measured by this one's schema, but metadata is the same everywhere.
-fn foreign(kind: &Kind, value: Value) -> Result<(Value, Vec<String>), Failure> {
-    let mut object = value;
-    let unknown =
-        kinds::decode_check(kind, &object).map_err(|failure| unfit(kind, &object, &bare(kind, &failure.message)))?;
-    kinds::metadata::settle(&mut object);
-    Ok((object, unknown))
 }
 
 /// The refusal of an object that cannot be read, as what it claims to be.
@@ -79,9 +71,13 @@ pub(crate) fn coerce(kind: &Kind, value: Value) -> Result<(Value, Vec<String>), 
     match &kind.nature {
         Nature::Custom(custom) => {
             kinds::metadata::settle(&mut object);
-            let (coerced, more) = custom.judge.coerce(&object);
-            unknown.extend(more);
-            object = coerced;
+            // What claims to be of another kind cannot be measured by this one's schema, but metadata is the same
+            // everywhere.
+            if is_of(kind, &object) {
+                let (coerced, more) = custom.judge.coerce(&object);
+                unknown.extend(more);
+                object = coerced;
+            }
         }
         Nature::BuiltIn(rules) => {
             // A list of no rules is something that one can own, though it is stored as if it were not there.
@@ -117,6 +113,11 @@ pub(crate) fn complete(kind: &Kind, value: Value) -> Result<Value, Failure> {
     let Nature::Custom(custom) = &kind.nature else { return Ok(coerce(kind, value)?.0) };
     kinds::decode_check(kind, &value)?;
     Ok(custom.judge.default(value))
+}
+
+/// Whether an object says that it is of that kind and version.
+pub(crate) fn is_of(kind: &Kind, object: &Value) -> bool {
+    object["kind"] == *kind.kind && object["apiVersion"] == kind.api_version()
 }
 
 /// A mistake that the real server did not foresee.

@@ -15,6 +15,7 @@ use http::Request;
 use http_body_util::BodyExt;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, ServiceAccount};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
 use kube::client::Body;
 use kube::{Api, Client, Resource, ResourceExt};
@@ -246,4 +247,130 @@ async fn who_may_not_is_told_so() {
         "configmaps is forbidden: User \"nobody\" cannot list resource \"configmaps\" in API group \"\" in the namespace \
          \"default\""
     );
+}
+
+const MERGE: &str = "application/merge-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+const APPLY: &str = "application/apply-patch+yaml";
+const THINGS: &str = "/apis/example.com/v1/namespaces/default/things";
+
+async fn patch(client: &Client, path: &str, media: &str, body: &Value) -> (u16, Value) {
+    let request = Request::patch(path).header("content-type", media).body(Body::from(body.to_string().into_bytes()));
+    let answer = client.send(request.unwrap()).await.unwrap();
+    let code = answer.status().as_u16();
+    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    (code, serde_json::from_slice(&body).unwrap())
+}
+
+/// A client of a server that has a map, a kind of its own, and one of that.
+async fn furnished(server: &ApiServer) -> Client {
+    let client = client(server);
+    let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
+    maps.create(&PostParams::default(), &map("a", "1")).await.unwrap();
+    let status = json!({ "type": "object", "properties": { "count": { "type": "integer", "maximum": 5 } } });
+    let spec = json!({ "type": "object", "properties": { "low": { "type": "integer" }, "high": { "type": "integer" } },
+        "x-kubernetes-validations": [{ "rule": "self.low <= self.high", "message": "low is above high" }] });
+    let schema = json!({ "type": "object", "properties": { "spec": spec, "status": status } });
+    let version = json!({ "name": "v1", "served": true, "storage": true, "subresources": { "status": {} },
+        "schema": { "openAPIV3Schema": schema } });
+    let names = json!({ "kind": "Thing", "listKind": "ThingList", "plural": "things", "singular": "thing" });
+    let crd = json!({ "metadata": { "name": "things.example.com" },
+        "spec": { "group": "example.com", "scope": "Namespaced", "names": names, "versions": [version] } });
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    definitions.create(&PostParams::default(), &serde_json::from_value(crd).unwrap()).await.unwrap();
+    let thing = json!({ "apiVersion": "example.com/v1", "kind": "Thing", "spec": { "low": 1, "high": 2 },
+        "metadata": { "name": "t", "annotations": null } });
+    assert_eq!(patch(&client, &format!("{THINGS}/t?fieldManager=ann"), APPLY, &thing).await.0, 201);
+    client
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_strategic_patch_says_an_object_is_goes_unheard() {
+    let server = server();
+    let client = furnished(&server).await;
+    let wish = json!({ "kind": "Changed", "apiVersion": "v7", "data": { "k": "2" } });
+    let (code, changed) = patch(&client, &format!("{MAPS}/a"), STRATEGIC, &wish).await;
+    assert_eq!((code, &changed["kind"], &changed["apiVersion"]), (200, &json!("ConfigMap"), &json!("v1")));
+    assert_eq!(changed["metadata"]["managedFields"][0]["fieldsV1"]["f:data"]["f:k"], json!({}));
+    let (code, _) = patch(&client, &format!("{MAPS}/a"), MERGE, &wish).await;
+    assert_eq!(code, 422);
+}
+
+#[tokio::test(start_paused = true)]
+async fn binary_content_of_a_strategic_patch_is_read_last_and_by_the_decoder() {
+    let server = server();
+    let client = furnished(&server).await;
+    let mut wish = json!({ "binaryData": { "b": "%%%" } });
+    let path = format!("{MAPS}/a");
+    let why = |answer: &Value| answer["details"]["causes"][0]["message"].as_str().unwrap().to_owned();
+    let (code, answer) = patch(&client, &path, STRATEGIC, &wish).await;
+    assert_eq!(code, 422);
+    assert!(why(&answer).ends_with(": error decoding from json: illegal base64 data at input byte 0"), "{answer}");
+    assert!(why(&patch(&client, &path, MERGE, &wish).await.1).ends_with("}\": illegal base64 data at input byte 0"));
+    wish["data"] = json!({ "k": true });
+    let answer = patch(&client, &path, STRATEGIC, &wish).await.1;
+    assert!(!why(&answer).contains("base64"), "{answer}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_merge_patch_that_is_a_list_leaves_something_of_no_kind() {
+    let server = server();
+    let client = furnished(&server).await;
+    let (code, answer) = patch(&client, &format!("{MAPS}/a?fieldValidation=Ignore"), MERGE, &json!([])).await;
+    let why = answer["details"]["causes"][0]["message"].as_str().unwrap();
+    assert_eq!(code, 422);
+    assert!(why.starts_with("Invalid value: \"[]\": couldn't get version/kind; json parse error: json: "), "{why}");
+    assert_eq!(patch(&client, &format!("{MAPS}/a"), MERGE, &json!([])).await.0, 400);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_link_of_an_object_is_seen_in_a_dry_run_alone() {
+    let server = server();
+    let client = furnished(&server).await;
+    let wish = json!({ "metadata": { "selfLink": "/here" } });
+    for path in [format!("{MAPS}/a"), format!("{THINGS}/t")] {
+        let tried = patch(&client, &format!("{path}?dryRun=All"), MERGE, &wish).await.1;
+        assert_eq!(tried["metadata"]["selfLink"], "/here");
+        let done = patch(&client, &path, MERGE, &wish).await.1;
+        assert_eq!(done["metadata"].get("selfLink"), None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_custom_object_that_claims_to_be_another_is_held_to_its_rules_all_the_same() {
+    let server = server();
+    let client = furnished(&server).await;
+    let wish = json!({ "kind": "Changed", "spec": { "low": 7 } });
+    let (code, answer) = patch(&client, &format!("{THINGS}/t"), MERGE, &wish).await;
+    let causes = answer["details"]["causes"].as_array().unwrap();
+    let said: Vec<&str> = causes.iter().map(|cause| cause["message"].as_str().unwrap()).collect();
+    assert_eq!(code, 422);
+    assert_eq!(said, ["Invalid value: \"Changed\": must be Thing", "Invalid value: low is above high"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_is_refused_as_what_it_claims_to_be_and_kept_as_what_it_is() {
+    let server = server();
+    let client = furnished(&server).await;
+    let path = format!("{THINGS}/t/status");
+    let wish = |count: u8| json!({ "apiVersion": "v7", "kind": "Changed", "status": { "count": count, "unknown": 1 } });
+    let (code, refusal) = patch(&client, &path, MERGE, &wish(6)).await;
+    assert_eq!((code, &refusal["details"]["kind"], refusal["details"].get("group")), (422, &json!("Changed"), None));
+    let (code, kept) = patch(&client, &path, MERGE, &wish(5)).await;
+    assert_eq!((code, &kept["kind"], &kept["status"]), (200, &json!("Thing"), &json!({ "count": 5 })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_changes_only_what_is_stored_and_never_read_counts_once() {
+    let server = server();
+    let client = furnished(&server).await;
+    let path = format!("{THINGS}/t");
+    let nothing = json!({ "metadata": { "finalizers": null } });
+    let versions = |answer: (u16, Value)| answer.1["metadata"]["resourceVersion"].clone();
+    let tried = patch(&client, &format!("{path}?dryRun=All"), MERGE, &nothing).await;
+    let applied = versions(tried);
+    let first = versions(patch(&client, &path, MERGE, &nothing).await);
+    let second = versions(patch(&client, &path, MERGE, &nothing).await);
+    assert_ne!(applied, first);
+    assert_eq!(first, second);
 }

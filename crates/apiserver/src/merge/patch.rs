@@ -11,7 +11,7 @@ use http::StatusCode;
 use serde_json::Value;
 
 pub use json::json_patch;
-pub use merging::merge_patch;
+pub use merging::{merge_patch, merge_patch_unseen};
 pub use strategic::strategic_merge;
 
 use super::managed::is_printable;

@@ -47,7 +47,7 @@ pub(crate) fn modify(cluster: &mut Cluster, call: &Call, scale: &Scale) -> Resul
     let options = WriteOptions::read(&call.query, "PatchOptions", Some(of))?;
     let none = json!({});
     change(cluster, call, &options, scale, |current| {
-        let wish = patch::change(of, &none, current, &call.body)?;
+        let wish = patch::change(of, options.field_validation, &none, current, &call.body)?;
         replicas(&wish).map_err(|_| {
             let why = "json: cannot unmarshal string into Go struct field ScaleSpec.spec.replicas of type int32";
             patch::invalid_patch(&wish.to_string(), why)

@@ -86,7 +86,8 @@ pub(crate) fn write(
 /// Judges the step from `old` to `new`, and puts right what the writer has no say in.
 fn revise(call: &Call, mut new: Value, old: &Value) -> Result<Value, Failure> {
     let kind = call.kind();
-    let said = new["kind"].clone();
+    let said = (new["kind"].clone(), new["apiVersion"].clone());
+    let honest = admit::is_of(kind, &new);
     let version = object::text(&new, "resourceVersion");
     if version.is_empty() || version == "0" {
         if !updates_unconditionally(kind) {
@@ -116,8 +117,12 @@ fn revise(call: &Call, mut new: Value, old: &Value) -> Result<Value, Failure> {
     let violations = admit::violations(call, &new, Some(old));
     if !violations.is_empty() {
         // It is refused as what it claims to be, though the claim may have been put right.
-        new["kind"] = said;
+        (new["kind"], new["apiVersion"]) = said;
         return Err(admit::invalid(call, &new, &violations));
+    }
+    if !honest {
+        // Nothing of it was measured while it claimed to be something else.
+        new = admit::coerce(kind, new)?.0;
     }
     stored::settle_times(kind, old, &mut new);
     Ok(new)

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{PatchKind, configuration, json_patch, merge_patch, strategic_merge, wrong_writer};
+use super::{PatchKind, configuration, json_patch, merge_patch, merge_patch_unseen, strategic_merge, wrong_writer};
 
 #[test]
 fn a_json_patch_has_at_most_ten_thousand_operations() {
@@ -46,6 +46,17 @@ fn a_merging_list_of_maps_without_a_key_cannot_be_merged() {
     let schema = json!({ "properties": { "l": { "type": "array", "x-kubernetes-patch-strategy": "merge" } } });
     let refused = strategic_merge(&schema, &json!({ "l": [{ "a": 1 }] }), br#"{"l":[{"a":2}]}"#).unwrap_err();
     assert_eq!(refused.message, "cannot merge lists without merge key for struct");
+}
+
+#[test]
+fn a_merge_patch_that_nobody_looked_at_may_be_a_list_and_nothing_else() {
+    let object = json!({ "a": 1 });
+    assert_eq!(merge_patch_unseen(&object, br#"{"a":null,"b":{"c":null}}"#).unwrap(), json!({ "b": {} }));
+    assert_eq!(merge_patch_unseen(&object, br#"[null,{"c":null}]"#).unwrap(), json!([null, {}]));
+    for refused in ["{\"spec\":", "null", "5", "\"text\""] {
+        let failure = merge_patch_unseen(&object, refused.as_bytes()).unwrap_err();
+        assert_eq!((failure.code.as_u16(), failure.message.as_str()), (400, "Invalid JSON Patch"), "{refused}");
+    }
 }
 
 fn documents() -> impl Strategy<Value = Value> {

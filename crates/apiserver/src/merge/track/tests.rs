@@ -96,6 +96,22 @@ fn ownership_in_a_version_that_is_gone_is_forgotten() {
 }
 
 #[test]
+fn an_item_that_was_there_twice_and_is_there_once_is_owned_by_who_made_it_so() {
+    let reset = Set::new();
+    let once_and_twice = [json!({ "tags": ["x"] }), json!({ "tags": ["x", "x"] })];
+    for (before, after) in [(0, 1), (1, 0)] {
+        let old = track(&schema(), None, thing(&once_and_twice[before]), &writer("w", &reset));
+        let mut new = old.clone();
+        new["spec"] = once_and_twice[after].clone();
+        let tracked = track(&schema(), Some(&old), new, &writer("v", &reset));
+        let fields = &tracked["metadata"]["managedFields"];
+        let of = |name: &str| fields.as_array().unwrap().iter().find(|entry| entry["manager"] == name).unwrap();
+        assert_eq!(of("v")["fieldsV1"], json!({ "f:spec": { "f:tags": { "v:\"x\"": {} } } }));
+        assert_eq!(of("w")["fieldsV1"], json!({ "f:spec": { ".": {}, "f:tags": {} } }));
+    }
+}
+
+#[test]
 fn parts_of_what_became_a_whole_are_owned_as_a_whole() {
     let reset = Set::new();
     let old = track(&schema(), None, thing(&json!({ "tags": ["x", "y"] })), &writer("w", &reset));

@@ -9,7 +9,10 @@ use crate::merge::fields::{Set, Step};
 use crate::merge::shape::{Form, ListForm, MapForm, Shape};
 use crate::merge::value::equal;
 
-/// The fields in which an object differs from an earlier one; each is in at most one of the sets.
+/// The fields in which an object differs from an earlier one.
+///
+/// Each is in at most one of the sets, apart from an item of a list that was there twice and is there once, or the other
+/// way round: the pair goes and the item comes.
 #[derive(Debug, Default)]
 pub(crate) struct Comparison {
     /// Those it does not have any more.
@@ -20,20 +23,13 @@ pub(crate) struct Comparison {
     pub(crate) added: Set,
 }
 
-/// What a walk finds about one value: whether it is a difference itself, and the differences below.
+/// What a walk finds about one value: how it is a difference itself, and the differences below.
 #[derive(Default)]
 struct Difference {
     below: Comparison,
-    itself: Option<Change>,
-    /// Whether more than one kind of change hits the value itself: a scalar that became a map is modified.
+    removed: bool,
     modified: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Change {
-    Removed,
-    Modified,
-    Added,
+    added: bool,
 }
 
 /// Compares two objects of the same shape.
@@ -59,10 +55,7 @@ impl Comparison {
     }
 
     fn attach(&mut self, step: Step, part: Difference) {
-        let is = |change| part.itself == Some(change);
-        let (removed, modified, added) =
-            (is(Change::Removed), is(Change::Modified) || part.modified, is(Change::Added));
-        let below = part.below;
+        let Difference { below, removed, modified, added } = part;
         if removed || !below.removed.is_empty() {
             self.removed.attach(step.clone(), removed, below.removed);
         }
@@ -82,20 +75,15 @@ fn visit(shape: Shape<'_>, old: Option<&Value>, new: Option<&Value>) -> Differen
         (Some(before), Some(after)) if before.is_like(&after) => visit_form(after, old, new),
         (Some(before), Some(after)) => reshaped(visit_form(before, old, new), visit_form(after, old, new)),
     };
-    if old.is_none() {
-        found.itself = Some(Change::Added);
-    } else if new.is_none() {
-        found.itself = Some(Change::Removed);
-    }
+    found.added = old.is_none();
+    found.removed = old.is_some() && new.is_none();
     found
 }
 
 /// The difference between values of different forms: what the one had below goes, what the other has below comes.
 fn reshaped(gone: Difference, come: Difference) -> Difference {
-    let modified = [&gone, &come].iter().any(|part| part.modified || part.itself == Some(Change::Modified));
     let mut all = gone;
-    all.modified = modified;
-    all.itself = come.itself;
+    all.modified |= come.modified;
     all.below.removed.add(come.below.removed);
     all.below.modified.add(come.below.modified);
     all.below.added.add(come.below.added);
@@ -122,7 +110,7 @@ fn visit_form(form: Form<'_>, old: Option<&Value>, new: Option<&Value>) -> Diffe
 
 fn leaf(old: Option<&Value>, new: Option<&Value>) -> Difference {
     let modified = matches!((old, new), (Some(old), Some(new)) if !equal(old, new));
-    Difference { itself: modified.then_some(Change::Modified), ..Difference::default() }
+    Difference { modified, ..Difference::default() }
 }
 
 fn visit_map(map: MapForm<'_>, old: Option<&Value>, new: Option<&Value>) -> Difference {
@@ -174,16 +162,16 @@ fn visit_item(list: &ListForm<'_>, old: &[&Value], new: &[&Value]) -> Difference
         ([] | [_], [] | [_]) => visit(list.items, old.first().copied(), new.first().copied()),
         ([_, _, ..], [_, _, ..]) => {
             let same = old.len() == new.len() && old.iter().zip(new).all(|(old, new)| equal(old, new));
-            Difference { itself: (!same).then_some(Change::Modified), ..Difference::default() }
+            Difference { modified: !same, ..Difference::default() }
         }
         ([_, _, ..], _) => {
             let mut part = new.first().map(|new| visit(list.items, None, Some(new))).unwrap_or_default();
-            part.itself = Some(Change::Removed);
+            part.removed = true;
             part
         }
         (_, [_, _, ..]) => {
             let mut part = old.first().map(|old| visit(list.items, Some(old), None)).unwrap_or_default();
-            part.itself = Some(Change::Added);
+            part.added = true;
             part
         }
     }
@@ -192,6 +180,7 @@ fn visit_item(list: &ListForm<'_>, old: &[&Value], new: &[&Value]) -> Difference
 impl Difference {
     fn is_empty(&self) -> bool {
         let Comparison { removed, modified, added } = &self.below;
-        self.itself.is_none() && !self.modified && removed.is_empty() && modified.is_empty() && added.is_empty()
+        let itself = self.removed || self.modified || self.added;
+        !itself && removed.is_empty() && modified.is_empty() && added.is_empty()
     }
 }
