@@ -3,9 +3,9 @@
 #![allow(missing_docs, reason = "tests are their own documentation")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
 
-#[path = "machines/clusters.rs"]
+#[path = "virtual_machines/clusters.rs"]
 mod clusters;
-#[path = "machines/templates.rs"]
+#[path = "virtual_machines/templates.rs"]
 mod templates;
-#[path = "machines/yard.rs"]
+#[path = "virtual_machines/yard.rs"]
 mod yard;

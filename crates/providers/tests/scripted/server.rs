@@ -118,6 +118,7 @@ impl State {
             ("GET", ["version"]) => json!({"version": "9.2.11", "release": "9.2"}),
             ("GET", ["access", "permissions"]) => json!({"/": {"Sys.Audit": 1}}),
             ("GET", ["cluster", "nextid"]) => json!(seen.parameters[0].1),
+            ("GET", ["nodes", _, "network"]) => json!([{ "iface": "vmbr0", "type": "bridge" }]),
             ("GET", ["cluster", "resources"]) => json!([
                 {"type": "qemu", "vmid": 9000, "node": "vm", "status": "stopped", "template": 1, "name": "tmpl"},
                 {"type": "qemu", "vmid": 101, "node": "vm", "status": "unknown"},
