@@ -28,7 +28,7 @@ use testenv::Program;
 use tower::ServiceExt;
 
 /// The slowest of them, ansible, takes 15 s on an idle machine.
-const PATIENCE: Duration = Duration::from_mins(2);
+const PATIENCE: Duration = Duration::from_mins(6);
 
 /// The secret of every token.
 const SECRET: &str = "11111111-1111-4111-8111-111111111111";
