@@ -75,6 +75,16 @@ pub fn condition(
     }
 }
 
+/// What an object's conditions say about something.
+pub fn find(conditions: &[Condition], about: ConditionType) -> Option<&Condition> {
+    conditions.iter().find(|condition| condition.type_ == about.as_str())
+}
+
+/// Whether an object's conditions say that something holds.
+pub fn holds(conditions: &[Condition], about: ConditionType) -> bool {
+    find(conditions, about).is_some_and(|condition| condition.status == ConditionStatus::True.as_str())
+}
+
 /// The schema of a `conditions` list: a map by type, so that several writers can each keep their own condition.
 pub(crate) fn list_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({
@@ -127,6 +137,14 @@ mod tests {
             ("Ready", "False", "Unreachable")
         );
         assert_eq!(made.observed_generation, Some(3));
+    }
+
+    #[test]
+    fn what_nobody_speaks_of_does_not_hold() {
+        let of = |status| vec![condition(ConditionType::Ready, status, Reason::Unreachable, "", None)];
+        assert!(holds(&of(ConditionStatus::True), ConditionType::Ready));
+        assert!(!holds(&of(ConditionStatus::Unknown), ConditionType::Ready));
+        assert!(!holds(&of(ConditionStatus::True), ConditionType::InUse));
     }
 
     #[test]

@@ -25,7 +25,7 @@
 #![expect(unreachable_pub, reason = "KubeSchema copies each type into a function, where `pub` reaches nobody")]
 
 mod admit;
-mod condition;
+pub mod condition;
 mod examples;
 mod grant;
 mod hypervisor_cluster;

@@ -102,3 +102,14 @@ pub fn put(object: &mut Value, path: &str, new: Value) {
     }
     *place = new;
 }
+
+/// Whether a value is what Go leaves out of JSON: nothing, or something without content.
+pub(crate) fn is_hollow(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(entries) => entries.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}

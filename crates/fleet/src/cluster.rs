@@ -15,6 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::condition::holds;
 use api::{ConditionStatus, ConditionType, HypervisorCluster, HypervisorClusterStatus, Reason, condition};
 use jiff::Timestamp;
 use reconcile::{Finalizer, Next, Plan, Violation, Why};
@@ -51,7 +52,7 @@ pub enum Login {
     KeyLost(String),
 }
 
-/// A fingerprint of everything that a connection is made from: address, trust, credentials.
+/// A fingerprint of everything that a connection is made from and for: address, trust, credentials, use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings(pub String);
 
@@ -166,9 +167,7 @@ pub fn audit(observed: &Observed, plan: &Plan<Step, HypervisorClusterStatus>) ->
 
 /// Whether a status says that the cluster can be used.
 pub fn is_ready(status: Option<&HypervisorClusterStatus>) -> bool {
-    let ready = ConditionType::Ready.as_str();
-    let conditions = status.map(|status| status.conditions.as_slice()).unwrap_or_default();
-    conditions.iter().any(|condition| condition.type_ == ready && condition.status == ConditionStatus::True.as_str())
+    status.is_some_and(|status| holds(&status.conditions, ConditionType::Ready))
 }
 
 #[cfg(test)]

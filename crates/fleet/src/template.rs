@@ -14,6 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::condition::holds;
 use api::{
     Condition, ConditionStatus, ConditionType, HypervisorCluster, HypervisorMachineTemplate,
     HypervisorMachineTemplateStatus, NodeName, Reason, StorageName, condition,
@@ -140,9 +141,7 @@ pub fn audit(observed: &Observed, plan: &Plan<Step, HypervisorMachineTemplateSta
 
 /// Whether a status says that machines can be made.
 pub fn is_valid(status: Option<&HypervisorMachineTemplateStatus>) -> bool {
-    let about = ConditionType::TemplateValid.as_str();
-    let conditions = status.map(|status| status.conditions.as_slice()).unwrap_or_default();
-    conditions.iter().any(|condition| condition.type_ == about && condition.status == ConditionStatus::True.as_str())
+    status.is_some_and(|status| holds(&status.conditions, ConditionType::TemplateValid))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ pub mod runner_jobs;
 
 use std::sync::Arc;
 
-use providers::http::AddressPolicy;
+use providers::http::{AddressPolicy, Cidr};
 use runtime::host::Host;
 use runtime::{Cache, Selection};
 
@@ -46,14 +46,47 @@ fn machines(host: &Host) {
 
 /// The addresses that hypervisors may have.
 fn policy(host: &Host) -> AddressPolicy {
-    let ranges =
-        |key: &str| host.live.effective.borrow().list(key).iter().filter_map(|text| text.parse().ok()).collect();
+    let effective = host.live.effective.borrow();
+    let ranges = |key: &str| effective.list(key).iter().map(|text| range(text)).collect();
     AddressPolicy { allow: ranges("hypervisors.allowedAddresses"), deny: ranges("hypervisors.deniedAddresses") }
+}
+
+/// A range that was checked when the settings were read. One that got lost on the way would be a door left open.
+fn range(text: &str) -> Cidr {
+    text.parse().expect("settings and addresses agree on what a range is; a test compares them")
 }
 
 #[cfg(test)]
 mod tests {
     use api::{ConditionType, Reason};
+    use chassis::settings::Kind;
+    use providers::http::Cidr;
+
+    #[test]
+    fn what_settings_take_for_a_range_is_one() {
+        let texts = [
+            "10.0.0.0/8",
+            "10.1.2.3/8",
+            "10.0.0.0/0",
+            "10.0.0.1",
+            "10.0.0.0/33",
+            "10.0.0.0/",
+            "10.0.0/8",
+            "::1",
+            "fd00::/8",
+            "fd00::/129",
+            "::ffff:10.0.0.1/96",
+            "localhost",
+            "10.0.0.0/+8",
+            "010.0.0.1",
+            "10.0.0.0/08",
+            "",
+        ];
+        for text in texts {
+            let settings = Kind::Ranges.takes(text) && !text.is_empty();
+            assert_eq!(settings, text.parse::<Cidr>().is_ok(), "{text}");
+        }
+    }
 
     #[test]
     fn the_driver_and_the_api_use_the_same_words_for_a_stall() {

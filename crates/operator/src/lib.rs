@@ -11,6 +11,7 @@
 //! Each controller is one file with its rules beside it; the roster lists them in the sets that users deploy.
 
 mod calls;
+pub mod chance;
 pub mod cli;
 pub mod controllers;
 pub mod manifest;

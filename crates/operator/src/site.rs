@@ -9,7 +9,6 @@
 //! Every site has a monitor of its own, so that one that does not answer delays no other. Controllers never wait for a
 //! look: they read what the last one found.
 
-mod chance;
 mod dial;
 mod images;
 mod link;
@@ -29,9 +28,9 @@ use providers::hypervisor::{Inventory, Needs};
 use runtime::{Bell, Key, Leadership, Parts};
 use tokio::sync::Notify;
 
-pub use chance::{Chance, real_chance};
+use self::link::Hypervisor;
+
 pub use dial::{Dial, over_the_network};
-pub use link::Hypervisor;
 pub use login::{Complete, Login, Secrets};
 pub use ownership::{Ownership, OwnershipError};
 
@@ -68,17 +67,24 @@ pub struct Site {
     hypervisor: Hypervisor,
     settings: Mutex<Settings>,
     view: Mutex<View>,
-    needs: AskNeeds,
+    usage: Mutex<Usage>,
     /// What was found out about images and networks, for a while.
     catalogue: Mutex<images::Catalogue>,
-    /// The storage whose size is told.
-    storage: api::StorageName,
     /// Asks for a look now.
     poke: Notify,
     /// Set when nobody needs it any more.
     given_up: AtomicBool,
     /// Rung for the cluster when what was found has changed.
     bell: Bell,
+}
+
+/// What a hypervisor is used for.
+#[derive(Clone)]
+struct Usage {
+    /// What machines need of it.
+    needs: AskNeeds,
+    /// The storage whose size is told.
+    storage: api::StorageName,
 }
 
 /// What is known of a hypervisor.
@@ -127,20 +133,22 @@ impl Sites {
         (self.0.pace)()
     }
 
-    /// Connects a cluster with what it is given. Where only the credentials are new, the connection stays and takes
-    /// them; calls under way are not lost.
+    /// Connects a cluster with what it is given. Where only the credentials or its use are new, the connection stays
+    /// and takes them; calls under way are not lost, and what is known stays known.
     pub async fn connect(&self, cluster: &HypervisorCluster, login: &Complete, needs: AskNeeds) {
         let key = Key::of(&cluster.metadata);
+        let usage = Usage { needs, storage: cluster.spec.default_storage.clone() };
         if let Some(site) = self.get(&key)
             && login::same_place(&lock(&site.settings), &login.settings)
         {
             site.hypervisor.rotate(login).await;
             *lock(&site.settings) = login.settings.clone();
+            *lock(&site.usage) = usage;
             site.poke.notify_one();
             return;
         }
         match Hypervisor::connect(cluster, login, &self.0.dial) {
-            Ok(hypervisor) => self.open(cluster, login, needs, hypervisor),
+            Ok(hypervisor) => self.open(&key, login, usage, hypervisor),
             Err(error) => {
                 let kind = Reason::ConnectionFailed;
                 let trouble = Trouble { kind, message: error.to_string(), failures: 1, may_pass: false };
@@ -150,21 +158,19 @@ impl Sites {
         }
     }
 
-    fn open(&self, cluster: &HypervisorCluster, login: &Complete, needs: AskNeeds, hypervisor: Hypervisor) {
-        let key = Key::of(&cluster.metadata);
+    fn open(&self, key: &Key, login: &Complete, usage: Usage, hypervisor: Hypervisor) {
         let site = Arc::new(Site {
             key: key.clone(),
             hypervisor,
             settings: Mutex::new(login.settings.clone()),
             view: Mutex::default(),
-            needs,
+            usage: Mutex::new(usage),
             catalogue: Mutex::default(),
-            storage: cluster.spec.default_storage.clone(),
             poke: Notify::new(),
             given_up: AtomicBool::new(false),
             bell: self.0.bell.clone(),
         });
-        self.put(&key, Place::Open(Arc::clone(&site)));
+        self.put(key, Place::Open(Arc::clone(&site)));
         let (pace, leadership) = (Arc::clone(&self.0.pace), self.0.leadership.clone());
         let run = monitor::run(site, pace, leadership, self.0.parts.tasks.stopping());
         self.0.parts.tasks.spawn(format!("monitor/{key}"), run);
@@ -192,11 +198,6 @@ impl Place {
 }
 
 impl Site {
-    /// The hypervisor behind it.
-    pub const fn hypervisor(&self) -> &Hypervisor {
-        &self.hypervisor
-    }
-
     /// Ends its monitor.
     fn give_up(&self) {
         self.given_up.store(true, Ordering::Relaxed);

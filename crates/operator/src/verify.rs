@@ -58,7 +58,7 @@ impl From<Code> for ExitCode {
 
 /// Does what was asked for, from the checks to the report.
 pub(crate) async fn run(request: Request) -> anyhow::Result<Code> {
-    let (run, paint) = (Run::new()?, Paint::detect());
+    let (run, paint) = (Run::new(), Paint::detect());
     let progress = Arc::new(Progress::default());
     let transcript = match request.record.as_deref().map(|path| Transcript::create(path, &request, &progress)) {
         Some(Err(error)) => {

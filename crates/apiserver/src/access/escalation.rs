@@ -13,6 +13,7 @@ use super::quote::{quote, quote_all};
 use super::rule::Rule;
 use super::user::{MASTERS, User};
 use crate::failure::{Failure, Of};
+use crate::object;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -197,20 +198,10 @@ fn filled(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
             let fields = fields.into_iter().map(|(key, value)| (key, filled(value)));
-            Value::Object(fields.filter(|(_, value)| !is_empty(value)).collect::<Map<_, _>>())
+            Value::Object(fields.filter(|(_, value)| !object::is_hollow(value)).collect::<Map<_, _>>())
         }
         Value::Array(entries) => entries.into_iter().map(filled).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
-    }
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::String(text) => text.is_empty(),
-        Value::Array(entries) => entries.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

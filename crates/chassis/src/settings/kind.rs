@@ -49,6 +49,11 @@ impl Kind {
         if fits { Ok(()) } else { Err(self.expected()) }
     }
 
+    /// Whether this is such a value.
+    pub fn takes(self, text: &str) -> bool {
+        self.check(text).is_ok()
+    }
+
     /// What a value looks like, in words.
     pub fn expected(self) -> String {
         match self {

@@ -1,5 +1,6 @@
 //! Whether a cluster can be used, and the one reason why not.
 
+use api::condition::find;
 use api::{Condition, ConditionStatus, ConditionType, Reason, condition};
 
 use super::report::{Presence, Probe, Report, Trouble};
@@ -46,7 +47,7 @@ fn counts(observed: &Observed, trouble: &Trouble) -> bool {
 /// What was said before, while there is nothing new to say.
 fn before(observed: &Observed) -> Option<Verdict> {
     let status = observed.cluster.status.as_ref()?;
-    let ready = status.conditions.iter().find(|condition| condition.type_ == ConditionType::Ready.as_str())?;
+    let ready = find(&status.conditions, ConditionType::Ready)?;
     let word = ConditionStatus::ALL.iter().find(|word| word.as_str() == ready.status)?;
     let reason = Reason::ALL.iter().find(|word| word.as_str() == ready.reason)?;
     Some((*word, *reason, ready.message.clone()))

@@ -19,7 +19,8 @@ use runtime::{Cache, Controller, Driver, Key, Severity, Writer};
 use tokio::sync::OnceCell;
 
 use crate::Duty;
-use crate::site::{AskNeeds, Chance, Login, Ownership, Secrets, Sites, real_chance};
+use crate::chance::{Chance, real_chance};
+use crate::site::{AskNeeds, Login, Ownership, Secrets, Sites};
 
 /// Its entry in the roster.
 pub const DUTY: Duty = Duty {

@@ -3,7 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{HypervisorCluster, HypervisorMachineTemplate, HypervisorMachineTemplateStatus, MachineClaim, RunnerPool};
+use api::condition::find;
+use api::{
+    ConditionType, HypervisorCluster, HypervisorMachineTemplate, HypervisorMachineTemplateStatus, MachineClaim,
+    RunnerPool,
+};
 use fleet::template::{self, CONDITIONS, Cluster, Lookup, Observed, Step, Wish};
 use fleet::{cluster, grant};
 use jiff::Timestamp;
@@ -112,8 +116,7 @@ impl MachineTemplates {
         if cluster::is_ready(cluster.status.as_ref()) {
             return Ok(Cluster::Ready(cluster));
         }
-        let conditions = cluster.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-        let ready = conditions.iter().find(|condition| condition.type_ == "Ready");
+        let ready = cluster.status.as_ref().and_then(|status| find(&status.conditions, ConditionType::Ready));
         let why = ready.map_or_else(|| "it has not answered yet".to_owned(), |ready| ready.message.clone());
         Ok(Cluster::NotReady(why))
     }

@@ -11,7 +11,7 @@ use super::dial::{Dial, DialError};
 use super::login::Complete;
 
 /// A hypervisor of one of the kinds we know.
-pub enum Hypervisor {
+pub(super) enum Hypervisor {
     /// Proxmox VE.
     Proxmox(Box<Proxmox>),
 }

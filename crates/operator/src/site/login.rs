@@ -214,22 +214,25 @@ fn trust(cluster: &HypervisorCluster, bundle: Option<&SecretString>) -> Trust {
     }
 }
 
-/// Place and login, apart: `place/login`, each a hash.
+/// Where the connection goes, apart from as whom and what for: `place/rest`, each a hash.
 fn fingerprint(cluster: &HypervisorCluster, credentials: &Credentials, bundle: Option<&SecretString>) -> Settings {
     let spec = &cluster.spec;
-    let seeds = spec.proxmox.as_ref().and_then(|proxmox| proxmox.iso_storage.as_ref());
-    let place = format!("{:?}", (spec.provider, &spec.endpoint, &spec.tls, seeds, &spec.default_storage));
+    let proxmox = spec.proxmox.as_ref();
+    let seeds = proxmox.and_then(|proxmox| proxmox.iso_storage.as_ref());
+    let place = format!("{:?}", (spec.provider, &spec.endpoint, &spec.tls, seeds));
+    let pool = proxmox.map(|proxmox| (&proxmox.pool, proxmox.seed));
+    let usage = format!("{:?}", (&spec.default_storage, &spec.default_network, pool));
     let bundle = bundle.map(|pem| pem.expose_secret().to_owned()).unwrap_or_default();
     let secret = match credentials {
         Credentials::Token { secret, .. } => secret,
         Credentials::Password { password, .. } => password,
     };
     let place = hash(&[&place, &bundle]);
-    let login = hash(&[credentials.identity(), secret.expose_secret()]);
-    Settings(format!("{place}/{login}"))
+    let rest = hash(&[credentials.identity(), secret.expose_secret(), &usage]);
+    Settings(format!("{place}/{rest}"))
 }
 
-/// Whether two connections differ in their login at most.
+/// Whether two connections go to the same place, whoever uses them for what.
 pub(super) fn same_place(one: &Settings, other: &Settings) -> bool {
     let place = |settings: &Settings| settings.0.split('/').next().map(str::to_owned);
     place(one) == place(other)

@@ -8,12 +8,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use fleet::cluster::{Probe, Report, Trouble};
-use providers::hypervisor::Error;
+use providers::hypervisor::{Error, Inventory};
 use reconcile::Backoff;
 use runtime::Leadership;
 use tokio::time::Instant;
 
-use super::{Pace, Site, lock, report};
+use super::{Pace, Site, Usage, lock, report};
 
 /// How often version and privileges are checked.
 const CHECKS: Duration = Duration::from_mins(5);
@@ -22,7 +22,7 @@ const CHECKS: Duration = Duration::from_mins(5);
 const BACKOFF: Backoff =
     Backoff { initial: Duration::from_secs(5), factor: 2.0, max: Duration::from_mins(5), jitter: 0.2 };
 
-/// Watches over a site until it is given up, somebody else leads, or the process ends.
+/// Watches over a site until it is given up or the process ends; while somebody else leads, it waits.
 pub(super) async fn run(site: Arc<Site>, pace: Pace, leadership: Leadership, stopping: impl Future<Output = ()>) {
     tokio::select! {
         biased;
@@ -31,9 +31,19 @@ pub(super) async fn run(site: Arc<Site>, pace: Pace, leadership: Leadership, sto
     }
 }
 
-async fn watch_over(site: &Arc<Site>, pace: &Pace, leadership: &Leadership) {
+async fn watch_over(site: &Site, pace: &Pace, leadership: &Leadership) {
     let mut checked: Option<Instant> = None;
-    while leadership.is_held() && !site.given_up.load(Ordering::Relaxed) {
+    while !site.given_up.load(Ordering::Relaxed) {
+        if !leadership.is_held() {
+            // What is known is somebody else's past by then.
+            checked = None;
+            tokio::select! {
+                biased;
+                () = site.poke.notified() => {}
+                () = leadership.acquired() => {}
+            }
+            continue;
+        }
         let due = checked.is_none_or(|at| at.elapsed() >= CHECKS);
         checked = match (look(site, due).await, due) {
             (false, _) => None,
@@ -59,14 +69,15 @@ fn failures(site: &Site) -> u32 {
 }
 
 /// One look, with the checks if they are due; whether it was answered.
-async fn look(site: &Arc<Site>, checks: bool) -> bool {
+async fn look(site: &Site, checks: bool) -> bool {
+    let usage = lock(&site.usage).clone();
     let found = match site.hypervisor.inventory().await {
         Err(error) => Err(error),
         Ok(inventory) => {
             let known = lock(&site.view).probe.report.clone();
             let report = match known.filter(|_| !checks) {
-                Some(report) => Ok(report::refreshed(&inventory, &site.storage, report)),
-                None => check(site, &inventory).await,
+                Some(report) => Ok(report::refreshed(&inventory, &usage.storage, report)),
+                None => check(site, &usage, &inventory).await,
             };
             report.map(|report| (inventory, report))
         }
@@ -90,10 +101,10 @@ async fn look(site: &Arc<Site>, checks: bool) -> bool {
     answered
 }
 
-async fn check(site: &Site, inventory: &providers::hypervisor::Inventory) -> Result<Report, Error> {
+async fn check(site: &Site, usage: &Usage, inventory: &Inventory) -> Result<Report, Error> {
     let health = site.hypervisor.health().await?;
-    let missing = site.hypervisor.permissions(&(site.needs)()).await?;
-    Ok(report::of(inventory, &site.storage, &health, &missing))
+    let missing = site.hypervisor.permissions(&(usage.needs)()).await?;
+    Ok(report::of(inventory, &usage.storage, &health, &missing))
 }
 
 fn trouble(error: &Error, before: Option<&Trouble>) -> Trouble {

@@ -17,7 +17,7 @@ use runtime::client::fault;
 use secrecy::{ExposeSecret, SecretSlice};
 use sha2::{Digest, Sha256};
 
-use super::chance::Chance;
+use crate::chance::Chance;
 
 /// The Secret's name.
 const SECRET: &str = "hyperfleet-ownership";

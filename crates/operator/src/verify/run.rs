@@ -1,13 +1,12 @@
 //! What tells one trial run from another.
 
-use anyhow::Context;
 use providers::hypervisor::kit::{Bench, Deadlines};
 use providers::hypervisor::{CloneMode, Keyring, Network, Shape, Tag, VmRef};
-use rustls::crypto::aws_lc_rs;
 use secrecy::{ExposeSecret, SecretSlice};
 
 use super::checks::Ready;
 use super::request::Request;
+use crate::chance::real_chance;
 
 /// How many VMs are made at once: enough to see them get in each other's way.
 const TOGETHER: u32 = 3;
@@ -20,11 +19,11 @@ pub(super) struct Run {
 
 impl Run {
     /// A run like no other.
-    pub(super) fn new() -> anyhow::Result<Self> {
-        let (mut word, mut key) = ([0; 4], vec![0; 32]);
-        let random = aws_lc_rs::default_provider().secure_random;
-        random.fill(&mut word).and_then(|()| random.fill(&mut key)).ok().context("no random numbers can be had")?;
-        Ok(Self { word: format!("{:08x}", u32::from_be_bytes(word)), key: key.into() })
+    pub(super) fn new() -> Self {
+        let (mut word, mut key, chance) = ([0; 4], vec![0; 32], real_chance());
+        chance(&mut word);
+        chance(&mut key);
+        Self { word: format!("{:08x}", u32::from_be_bytes(word)), key: key.into() }
     }
 
     /// Marks VMs as this run's.

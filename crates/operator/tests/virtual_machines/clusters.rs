@@ -24,6 +24,7 @@ fn r1_1_a_cluster_becomes_ready_and_tells_what_it_has() {
 fn a_cluster_at_rest_costs_no_write_and_few_calls() {
     World::run(1, async |world: World| {
         let (yard, pve) = Yard::with_cluster(&world).await;
+        yard.template("small", |_| {}).await;
         yard.pass(240).await;
         let (calls, began) = (pve.calls(&[""], &[]), world.age());
         yard.pass(1_200).await;
@@ -170,8 +171,9 @@ fn p2_clusters_do_not_delay_each_other_and_never_mix() {
         World::run(seed, async |world: World| {
             let yard = Yard::new(&world);
             for name in names {
-                yard.hypervisor(name);
-                yard.secret(name, TOKEN, SECRET).await;
+                // Each takes its own secret only: one that is sent to another would be refused.
+                let secret = yard.hypervisor(name).renew_secret(TOKEN).unwrap();
+                yard.secret(name, TOKEN, &secret).await;
                 yard.cluster(name, |_| {}).await;
             }
             let dead = *world.dice("dead").pick(&names).unwrap();
@@ -185,6 +187,47 @@ fn p2_clusters_do_not_delay_each_other_and_never_mix() {
             yard.pass(60).await;
             assert_eq!(yard.ready(dead).await.1, "Unreachable", "{}", world.text());
         });
+    });
+}
+
+/// A monitor that ended with the lease was never started again: the connection still stood.
+#[test]
+fn a_leader_that_comes_back_watches_again() {
+    World::run(1, async |world: World| {
+        let (yard, pve) = Yard::with_cluster(&world).await;
+        world.partition("operator", "kube", Direction::Both);
+        yard.pass(120).await;
+        let calls = pve.calls(&[""], &[]);
+        yard.pass(300).await;
+        assert_eq!(pve.calls(&[""], &[]), calls, "who does not lead asks nothing");
+        world.heal("operator", "kube");
+        yard.pass(90).await;
+        world.partition("operator", "pve", Direction::Both);
+        yard.pass(60).await;
+        assert_eq!(yard.ready("pve").await.1, "Unreachable", "{}", world.text());
+    });
+}
+
+/// What a cluster needs was asked for as it was when it was connected.
+#[test]
+fn a_changed_use_is_checked_at_once_and_loses_nothing() {
+    World::run(1, async |world: World| {
+        let yard = Yard::new(&world);
+        yard.hypervisor("pve");
+        yard.secret("pve", "min@pve!tk", SECRET).await;
+        yard.cluster("pve", |object| object["spec"]["proxmox"]["seed"] = json!("smbios")).await;
+        yard.template("small", |_| {}).await;
+        yard.pass(60).await;
+        assert_eq!(yard.ready("pve").await.0, "True", "{:?}", yard.ready("pve").await);
+        let change = json!({ "spec": { "defaultNetwork": "vmbr1" } });
+        yard.person.merge(&format!("{CLUSTERS}/pve"), &change).await.unwrap();
+        yard.pass(5).await;
+        let (_, reason, message) = yard.ready("pve").await;
+        assert_eq!(reason, "InsufficientPrivileges", "{message}");
+        assert!(message.contains("vmbr1"), "{message}");
+        let object = yard.person.get(&format!("{CLUSTERS}/pve")).await.unwrap();
+        assert_eq!(object["status"]["connectedNodes"], 2);
+        assert!(yard.events("small").await.iter().all(|(_, reason)| reason != "TemplateNotFound"));
     });
 }
 

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::object;
+
 /// The order in which the real server writes the fields of metadata, and of managed fields within.
 const ORDER: [&str; 22] = [
     "name",
@@ -31,7 +33,7 @@ const ORDER: [&str; 22] = [
 /// The metadata of a question, without what is empty.
 pub(super) fn of(body: &Value) -> Map<String, Value> {
     let fields = body.get("metadata").and_then(Value::as_object).into_iter().flatten();
-    let there = fields.into_iter().filter(|(_, value)| !is_empty(value));
+    let there = fields.into_iter().filter(|(_, value)| !object::is_hollow(value));
     there.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
@@ -62,14 +64,4 @@ fn entry(key: &str, value: &Value) -> String {
         (_, value) => value.to_string(),
     };
     format!("{}:{value}", Value::from(key))
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::String(text) => text.is_empty(),
-        Value::Array(entries) => entries.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        Value::Bool(_) | Value::Number(_) => false,
-    }
 }
