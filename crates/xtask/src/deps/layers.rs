@@ -80,7 +80,7 @@ pub(super) const LAYERS: &[Layer] = &[
 ];
 
 /// Crates that any crate's tests may use.
-const FOR_TESTS: &[&str] = &["testenv", "apiserver", "sim", "xtask"];
+const FOR_TESTS: &[&str] = &["testenv", "apiserver", "sim", "xtask", "agent"];
 
 pub(super) fn layer(name: &str) -> Option<&'static Layer> {
     LAYERS.iter().find(|layer| layer.name == name)
