@@ -39,8 +39,8 @@ use std::future::Future;
 pub use error::Error;
 pub use health::{Health, Missing, Needs};
 pub use id::{
-    AllocationId, BridgeName, ClusterId, Digest, IdError, NodeName, OperatorId, PoolName, StorageName, TaskRef, VmName,
-    VolumeId,
+    AllocationId, BridgeName, ClusterId, Digest, IdError, NodeName, OperatorId, PoolName, StorageName, TaskRef, Uuid,
+    VmName, VolumeId,
 };
 pub use image::{Image, ImageRow};
 pub use inventory::{Capacity, Content, Inventory, Kind, NodeRow, Presence, StorageRow, VmRow};

@@ -55,6 +55,7 @@ fn shape(seed: Option<Seed>) -> Shape {
         tpm: Some("store".parse().expect("valid")),
         uefi: Some("store".parse().expect("valid")),
         seed,
+        uuid: None,
     }
 }
 
@@ -63,6 +64,7 @@ fn files() -> NoCloud {
         user_data: "#cloud-config\n".to_owned().into(),
         meta_data: "instance-id: a1\n".into(),
         network_config: Some("version: 2\n".into()),
+        agent: None,
     }
 }
 

@@ -79,6 +79,7 @@ async fn staged(cluster: &Cluster, vm: &VmRef, allocation: &AllocationId, seedin
         user_data: "#cloud-config\n".to_owned().into(),
         meta_data: "instance-id: i\n".to_owned(),
         network_config: None,
+        agent: None,
     };
     if let Some(task) = cluster.proxmox.stage_seed(vm, allocation, &files).await? {
         cluster.end(&task).await?;

@@ -105,6 +105,13 @@ name!(
     }
 );
 name!(
+    /// A UUID in lower case.
+    Uuid, "UUID", "32 lower-case hexadecimal digits in groups of 8, 4, 4, 4 and 12", |text| {
+        let groups: Vec<usize> = text.split('-').map(str::len).collect();
+        groups == [8, 4, 4, 4, 12] && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f' | b'-'))
+    }
+);
+name!(
     /// The fingerprint of a VM's settings at one moment: a change with an old one is refused.
     Digest, "digest", "1 to 64 letters and digits", |text| {
         (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric())

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::error::Error;
-use super::id::{AllocationId, BridgeName, NodeName, PoolName, StorageName, VmName};
+use super::id::{AllocationId, BridgeName, NodeName, PoolName, StorageName, Uuid, VmName};
 use super::image::Image;
 use super::number::VmId;
 use super::object::Object;
@@ -96,6 +96,8 @@ pub struct Shape {
     pub uefi: Option<StorageName>,
     /// How the guest finds its seed.
     pub seed: Option<Seed>,
+    /// The UUID in its firmware, by which the guest knows that a seed is its own.
+    pub uuid: Option<Uuid>,
 }
 
 /// Where a network device is plugged in.

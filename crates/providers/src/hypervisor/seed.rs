@@ -35,12 +35,19 @@ pub struct NoCloud {
     pub meta_data: String,
     /// `network-config`, unless the guest asks DHCP.
     pub network_config: Option<String>,
+    /// `hyperfleet.json`, which cloud-init does not know and therefore never copies to the disk.
+    pub agent: Option<SecretString>,
 }
+
+/// The file for our agent.
+const AGENT: &str = "hyperfleet.json";
 
 impl NoCloud {
     /// An ISO 9660 image with these files, label `cidata`.
     pub fn image(&self) -> Vec<u8> {
-        let mut files = vec![("meta-data", self.meta_data.as_bytes())];
+        let mut files: Vec<(&str, &[u8])> = Vec::new();
+        files.extend(self.agent.as_ref().map(|text| (AGENT, text.expose_secret().as_bytes())));
+        files.push(("meta-data", self.meta_data.as_bytes()));
         files.extend(self.network_config.as_ref().map(|text| ("network-config", text.as_bytes())));
         files.push(("user-data", self.user_data.expose_secret().as_bytes()));
         iso::image("cidata", &files)

@@ -65,6 +65,7 @@ impl World {
             tpm: Some(DISKS.parse().unwrap()),
             uefi: Some(DISKS.parse().unwrap()),
             seed: Some(seed),
+            uuid: None,
         }
     }
 
@@ -190,6 +191,7 @@ impl World {
             user_data: "#cloud-config\n{}\n".into(),
             meta_data: format!("instance-id: {}\n", piece.allocation),
             network_config: None,
+            agent: None,
         };
         match self.proxmox.stage_seed(&piece.vm, &piece.allocation, &files).await? {
             Some(task) => self.end(&task).await.map(drop),

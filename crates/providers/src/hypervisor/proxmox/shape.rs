@@ -47,7 +47,7 @@ impl<'a> Changes<'a> {
 
     /// Everything a shape asks for. `iso` is the volume of this VM's staged seed, if the provider has a place for it.
     pub(super) fn shape(mut self, shape: &Shape, iso: Option<&VolumeId>) -> Result<Self, Error> {
-        let Shape { cores, memory, network, tags, agent, tpm, uefi, seed } = shape;
+        let Shape { cores, memory, network, tags, agent, tpm, uefi, seed, uuid } = shape;
         for name in ["protection", "onboot"] {
             if self.config.flag(name) {
                 self.put(name, "0");
@@ -79,6 +79,10 @@ impl<'a> Changes<'a> {
         if let Some(storage) = uefi.as_ref().filter(|_| self.config.get("efidisk0").is_none()) {
             self.put("efidisk0", &format!("{storage}:1,efitype=4m,pre-enrolled-keys=0"));
             self.put_unless("bios", "ovmf".into(), "seabios");
+        }
+        // Before the seed, which may be another field of the same setting.
+        if let Some(uuid) = uuid {
+            self.put_unless("smbios1", smbios::with_uuid(self.config.get("smbios1"), uuid), "");
         }
         match seed {
             Some(Seed::Iso) => self.attach(iso)?,
@@ -156,7 +160,8 @@ impl<'a> Changes<'a> {
     fn serial(&mut self, url: &SecretString) -> Result<(), Error> {
         let serial = seed::serial(url, self.object())?;
         let current = self.config.get("smbios1");
-        let fields = smbios::with_serial(current, &serial).ok_or_else(|| {
+        let planned = self.set.get("smbios1").map(|fields| fields.expose_secret().to_owned());
+        let fields = smbios::with_serial(planned.as_deref().or(current), &serial).ok_or_else(|| {
             let says = format!(
                 "the seed's address is too long: all SMBIOS fields together may have {} characters",
                 smbios::LONGEST

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::property::Property;
+use crate::hypervisor::id::Uuid;
 
 /// The most that Proxmox takes for all fields together.
 pub(super) const LONGEST: usize = 512;
@@ -17,6 +18,11 @@ pub(super) fn with_serial(current: Option<&str>, serial: &SecretString) -> Optio
     let serial = STANDARD.encode(serial.expose_secret());
     let text = fields.with("serial", Some(&serial)).with("base64", Some("1")).to_string();
     (text.len() <= LONGEST).then(|| text.into())
+}
+
+/// The fields with this UUID; whatever else is set stays.
+pub(super) fn with_uuid(current: Option<&str>, uuid: &Uuid) -> String {
+    Property::parse(current.unwrap_or_default()).with("uuid", Some(uuid.as_str())).to_string()
 }
 
 /// The fields without our serial number; `None` if there is none.
@@ -64,6 +70,16 @@ mod tests {
             without_serial(Some(text.expose_secret())).unwrap(),
             "uuid=278caaf8-6ca2-4a15-9b2a-b9814b29fae7,product=SHlwZXJGbGVldA==,base64=1"
         );
+    }
+
+    #[test]
+    fn the_uuid_is_ours_and_the_rest_stays() {
+        let uuid: Uuid = "5d1d9be8-1111-4222-8333-444455556666".parse().unwrap();
+        assert_eq!(
+            with_uuid(Some("uuid=278caaf8-6ca2-4a15-9b2a-b9814b29fae7,product=X"), &uuid),
+            "uuid=5d1d9be8-1111-4222-8333-444455556666,product=X"
+        );
+        assert_eq!(with_uuid(None, &uuid), "uuid=5d1d9be8-1111-4222-8333-444455556666");
     }
 
     #[test]

@@ -168,6 +168,7 @@ async fn stage<H: Hypervisor, F: Faults>(shop: &Workshop<'_, H, F>, piece: &Piec
                 user_data: SecretString::from("#cloud-config\n{}\n"),
                 meta_data: format!("instance-id: {}\n", piece.allocation),
                 network_config: None,
+                agent: None,
             };
             let task =
                 patiently(shop.bench, || shop.hypervisor.stage_seed(&piece.vm, &piece.allocation, &files)).await?;

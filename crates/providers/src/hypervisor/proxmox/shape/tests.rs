@@ -67,6 +67,7 @@ fn r8_5_one_form_makes_a_fresh_clone_what_it_should_be() {
         tpm: Some("store".parse().unwrap()),
         uefi: Some("store".parse().unwrap()),
         seed: Some(Seed::Iso),
+        uuid: None,
     };
     let expected = [
         ("bios", "ovmf"),
@@ -96,6 +97,7 @@ fn a_vm_that_is_already_so_is_left_alone() {
         tpm: Some("store".parse().unwrap()),
         uefi: Some("store".parse().unwrap()),
         seed: Some(Seed::Iso),
+        uuid: None,
     };
     let settled = seen(&[
         ("protection", "0"),
