@@ -70,11 +70,6 @@ text! {
 }
 
 text! {
-    /// A MAC address in upper or lower case, with colons.
-    MacText { length: 17..=17, pattern: r"^([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}$" }
-}
-
-text! {
     /// A UUID in its canonical text form.
     UuidText { length: 36..=36, pattern: r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$" }
 }
@@ -87,11 +82,6 @@ text! {
 text! {
     /// The SHA-256 fingerprint of a certificate, as Proxmox VE shows it: 32 pairs of digits with colons.
     Fingerprint { length: 95..=95, pattern: r"^([0-9a-fA-F]{2}:){31}[0-9a-fA-F]{2}$" }
-}
-
-text! {
-    /// The id of a task on the hypervisor (Proxmox VE: a UPID): printable ASCII without blanks.
-    TaskId { length: 1..=256, pattern: r"^[!-~]+$" }
 }
 
 text! {

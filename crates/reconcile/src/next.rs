@@ -15,6 +15,16 @@ pub enum Next {
 }
 
 impl Next {
+    /// The earlier of the two.
+    #[must_use]
+    pub fn or_sooner(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::After(a, why), Self::After(b, _)) if a <= b => Self::After(a, why),
+            (Self::After(..) | Self::OnChange, Self::After(b, why)) => Self::After(b, why),
+            (mine, Self::OnChange) => mine,
+        }
+    }
+
     /// Look again at `due`, or at once if that has passed.
     pub fn at(due: Timestamp, now: Timestamp, why: Why) -> Self {
         let wait = Duration::try_from(due.duration_since(now)).unwrap_or(Duration::ZERO);
@@ -44,6 +54,23 @@ pub enum Why {
         /// Who asked.
         by: String,
     },
+    /// Something that takes long is under way.
+    Task {
+        /// What it is.
+        what: &'static str,
+    },
+    /// The storage has as many clones under way as it can serve in time.
+    StorageBusy,
+    /// Something must become usable first.
+    Gate {
+        /// What stands in the way.
+        obstacle: String,
+    },
+    /// Nothing is wrong; at this moment something is over.
+    Deadline {
+        /// What is over then.
+        what: &'static str,
+    },
     /// Somebody else changed the object between our look and our write; looking again is all it takes.
     Conflict,
     /// Nothing is wrong; the state outside Kubernetes is looked at again after a while.
@@ -57,6 +84,10 @@ impl Why {
             Self::Retention { .. } => "Retention",
             Self::Retry { .. } => "Retry",
             Self::Throttled { .. } => "Throttled",
+            Self::Task { .. } => "Task",
+            Self::StorageBusy => "StorageBusy",
+            Self::Gate { .. } => "Gate",
+            Self::Deadline { .. } => "Deadline",
             Self::Conflict => "Conflict",
             Self::Recheck => "Recheck",
         }
@@ -69,6 +100,10 @@ impl fmt::Display for Why {
             Self::Retention { until } => write!(f, "kept until {until} for people to look at"),
             Self::Retry { attempt, cause } => write!(f, "attempt {attempt} did not succeed: {cause}"),
             Self::Throttled { by } => write!(f, "{by} asked to slow down"),
+            Self::Task { what } => write!(f, "{what} is under way"),
+            Self::StorageBusy => f.write_str("the storage is busy with other clones"),
+            Self::Gate { obstacle } => f.write_str(obstacle),
+            Self::Deadline { what } => write!(f, "nothing to do until {what}"),
             Self::Conflict => f.write_str("the object changed under our hands"),
             Self::Recheck => f.write_str("waiting for the next periodic check"),
         }

@@ -52,6 +52,9 @@ pub trait Controller: Send + Sync + 'static {
     /// The condition types it owns; others on the object belong to somebody else and are left alone.
     const CONDITIONS: &'static [&'static str];
 
+    /// A term of leadership begins: another process may have been at work, and what is remembered is about its past.
+    fn begin(&self) {}
+
     /// Gathers what a decision about `object` needs. What is merely absent or broken outside is an observation.
     fn observe(&self, object: Arc<Self::Object>) -> impl Future<Output = Result<Self::Observed, Fault>> + Send;
 

@@ -4,14 +4,15 @@ use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::moment::Moment;
-use crate::names::{CidrText, MacText, NodeName, TaskId, UuidText, VmId};
+use crate::names::{CidrText, NodeName, UuidText, VmId};
 use crate::reference::ObjectRef;
 
 /// What a claim holds on the hypervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Allocation {
-    /// Identity of the allocation; the VM's ownership record is bound to it, and it survives a restore of the claim.
+    /// Identity of the allocation; the VM's ownership record is bound to it, and it survives a restore of the claim. It is
+    /// also the UUID in the VM's firmware, by which the agent knows that it runs on its own VM.
     pub id: UuidText,
     /// Cluster the VM is on.
     pub cluster_ref: ObjectRef,
@@ -24,18 +25,9 @@ pub struct Allocation {
     pub template_generation: i64,
     /// When the allocation was written down.
     pub allocated_at: Moment,
-    /// UUID in the VM's firmware, by which the agent knows that it runs on its own VM.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub smbios_uuid: Option<UuidText>,
-    /// MAC address of the VM.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mac_address: Option<MacText>,
     /// Address of the VM, where the template gives out static ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<CidrText>,
-    /// Hypervisor task that clones the VM.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub clone_task: Option<TaskId>,
 }
 
 /// Something of ours that may remain on the hypervisor and that only an administrator can remove.

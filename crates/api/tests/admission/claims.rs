@@ -173,11 +173,6 @@ fn reports() -> Vec<Row> {
             "status.allocation.vmId",
         ),
         report(
-            "a MAC address is one",
-            |o| put(o, "/status/allocation/macAddress", json!("BC:24")),
-            "status.allocation.macAddress",
-        ),
-        report(
             "a token itself is never written down",
             |o| put(o, "/status/bootstrap/tokenHash", json!("the-token-itself")),
             "status.bootstrap.tokenHash",

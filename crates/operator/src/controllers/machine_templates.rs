@@ -6,7 +6,7 @@ use std::time::Duration;
 use api::condition::find;
 use api::{
     ConditionType, HypervisorCluster, HypervisorMachineTemplate, HypervisorMachineTemplateStatus, MachineClaim,
-    RunnerPool,
+    NamespaceSelector, RunnerPool,
 };
 use fleet::template::{self, CONDITIONS, Cluster, Lookup, Observed, Step, Wish};
 use fleet::{cluster, grant};
@@ -107,25 +107,14 @@ impl MachineTemplates {
         let key = target(&template.spec.hypervisor_cluster_ref, &template.metadata);
         let Some(cluster) = self.sources.clusters.get(&key) else { return Ok(Cluster::Missing) };
         let home = template.metadata.namespace.clone().unwrap_or_default();
-        if home != key.namespace && !self.is_granted(&cluster, &home).await? {
+        let granted = cluster.spec.allowed_namespaces.as_ref();
+        if home != key.namespace && !is_granted(&self.client, granted, &home).await? {
             return Ok(Cluster::NotGranted);
         }
-        if cluster.metadata.deletion_timestamp.is_some() {
-            return Ok(Cluster::NotReady("it is being deleted".to_owned()));
+        match obstacle(&cluster) {
+            Some(why) => Ok(Cluster::NotReady(why)),
+            None => Ok(Cluster::Ready(cluster)),
         }
-        if cluster::is_ready(cluster.status.as_ref()) {
-            return Ok(Cluster::Ready(cluster));
-        }
-        let ready = cluster.status.as_ref().and_then(|status| find(&status.conditions, ConditionType::Ready));
-        let why = ready.map_or_else(|| "it has not answered yet".to_owned(), |ready| ready.message.clone());
-        Ok(Cluster::NotReady(why))
-    }
-
-    async fn is_granted(&self, cluster: &HypervisorCluster, namespace: &str) -> Result<bool, Fault> {
-        let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        let found = namespaces.get_opt(namespace).await.map_err(|error| fault("read a namespace", error))?;
-        let labels = found.and_then(|found| found.metadata.labels).unwrap_or_default();
-        Ok(grant::covers(cluster.spec.allowed_namespaces.as_ref(), &labels))
     }
 
     fn users(&self, template: &HypervisorMachineTemplate) -> Vec<String> {
@@ -135,6 +124,30 @@ impl MachineTemplates {
         let pools = pools.iter().map(|pool| format!("RunnerPool {}", Key::of(&pool.metadata)));
         pools.chain(claims.iter().map(|claim| format!("MachineClaim {}", Key::of(&claim.metadata)))).collect()
     }
+}
+
+/// Whether a grant covers a namespace, by the labels it has now.
+pub(super) async fn is_granted(
+    client: &Client,
+    granted: Option<&NamespaceSelector>,
+    namespace: &str,
+) -> Result<bool, Fault> {
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let found = namespaces.get_opt(namespace).await.map_err(|error| fault("read a namespace", error))?;
+    let labels = found.and_then(|found| found.metadata.labels).unwrap_or_default();
+    Ok(grant::covers(granted, &labels))
+}
+
+/// Why a cluster cannot be used now, if it cannot.
+pub(super) fn obstacle(cluster: &HypervisorCluster) -> Option<String> {
+    if cluster.metadata.deletion_timestamp.is_some() {
+        return Some("it is being deleted".to_owned());
+    }
+    if cluster::is_ready(cluster.status.as_ref()) {
+        return None;
+    }
+    let ready = cluster.status.as_ref().and_then(|status| find(&status.conditions, ConditionType::Ready));
+    Some(ready.map_or_else(|| "it has not answered yet".to_owned(), |ready| ready.message.clone()))
 }
 
 impl Controller for MachineTemplates {

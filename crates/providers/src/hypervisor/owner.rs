@@ -8,7 +8,7 @@
 use std::fmt;
 
 use hmac::{Hmac, KeyInit, Mac};
-use secrecy::{ExposeSecret, SecretSlice};
+use secrecy::{ExposeSecret, SecretSlice, SecretString};
 use sha2::Sha256;
 
 use super::id::{AllocationId, ClusterId, OperatorId};
@@ -21,6 +21,8 @@ const PREFIX: &str = "hyperfleet-owner: v1 ";
 const ANY_VERSION: &str = "hyperfleet-owner: ";
 /// Keeps signatures of other records, should there ever be any, from being taken for these.
 const PURPOSE: &[u8] = b"hyperfleet vm owner v1";
+/// The same for tokens.
+const TOKEN: &[u8] = b"hyperfleet bootstrap token v1";
 /// Characters of a person's line that are kept.
 const NOTE: usize = 400;
 
@@ -117,8 +119,15 @@ impl Keyring {
         Ok(Proof { vm, allocation: claimed.allocation })
     }
 
+    /// The token by which a VM's agent proves itself: known to whoever holds the key, and to the VM.
+    ///
+    /// It is worked out, not drawn: a process that comes after a crash finds the same one, and nothing has to be kept.
+    pub fn token(&self, allocation: &AllocationId, bootstrap: &str) -> SecretString {
+        let fields = [TOKEN, self.cluster.as_str().as_bytes(), allocation.as_str().as_bytes(), bootstrap.as_bytes()];
+        hex::encode(&self.sealed(&fields).finalize().into_bytes()).into()
+    }
+
     fn signature(&self, vm: VmId, allocation: &AllocationId) -> Hmac<Sha256> {
-        let mut hmac = Hmac::<Sha256>::new_from_slice(self.key.expose_secret()).expect("HMAC takes keys of any length");
         let number = vm.get().to_be_bytes();
         let fields: [&[u8]; 5] = [
             PURPOSE,
@@ -127,6 +136,11 @@ impl Keyring {
             allocation.as_str().as_bytes(),
             &number,
         ];
+        self.sealed(&fields)
+    }
+
+    fn sealed(&self, fields: &[&[u8]]) -> Hmac<Sha256> {
+        let mut hmac = Hmac::<Sha256>::new_from_slice(self.key.expose_secret()).expect("HMAC takes keys of any length");
         for field in fields {
             // Length first, so that no two different records are the same bytes.
             hmac.update(&(field.len() as u64).to_be_bytes());

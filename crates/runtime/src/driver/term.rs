@@ -31,6 +31,7 @@ impl<C: Controller> Driver<C> {
     pub(super) async fn term(&self, stopping: &mut Pin<Box<WaitForCancellationFutureOwned>>) -> Ended {
         // Another leader may have been at work: what we remember is about its past.
         self.desk.state.clear();
+        self.desk.controller.begin();
         let (outbox, mut inbox) = mpsc::unbounded_channel();
         for wiring in &self.wirings {
             wiring(&outbox);

@@ -1,0 +1,102 @@
+//! What becomes of an attempt that did not succeed.
+
+use std::time::Duration;
+
+use api::{ConditionType, MachineClaimStatus, Moment, Phase, Reason, Step as Where};
+use jiff::Timestamp;
+use reconcile::{Next, Plan, Why};
+
+use super::{ClaimPlan, Kind, Observed, Sight, Trouble, limit, tell};
+
+/// Where there is no room, it is asked for again after this long.
+const ROOM: Duration = Duration::from_secs(30);
+
+/// The plan after trouble while a VM is being made; none when it is time to try again.
+pub(super) fn making(observed: &Observed, now: Timestamp) -> Option<ClaimPlan> {
+    let trouble = observed.errands.trouble.as_ref()?;
+    let made = matches!(observed.sight, Sight::Ours { .. } | Sight::Locked { .. });
+    if trouble.job == super::Job::Clone && made {
+        // It happened after all.
+        return None;
+    }
+    if is_counted(observed, trouble) {
+        return waiting(observed, trouble, now);
+    }
+    match trouble.kind {
+        Kind::Stale => None,
+        Kind::Final => Some(doom(observed, reason(trouble), sentence(trouble))),
+        Kind::Passing | Kind::Room => {
+            let attempt = trouble.attempt.saturating_add(u32::from(trouble.kind == Kind::Passing));
+            if attempt >= observed.policy.attempts {
+                let message = format!("gave up after {attempt} attempts; the last: {}", sentence(trouble));
+                return Some(doom(observed, Reason::RetriesExhausted, message));
+            }
+            Some(count(observed, trouble, attempt, now))
+        }
+    }
+}
+
+fn doom(observed: &Observed, reason: Reason, message: String) -> ClaimPlan {
+    Plan { status: Some(tell::doomed(observed, reason, message)), ..Plan::rest() }
+}
+
+/// Whether the claim says already what happened.
+fn is_counted(observed: &Observed, trouble: &Trouble) -> bool {
+    let attempts = observed.status().attempts.unwrap_or(0);
+    let said = observed.status().next_retry_time.is_some();
+    said && (attempts > trouble.attempt || trouble.kind == Kind::Room)
+}
+
+fn waiting(observed: &Observed, trouble: &Trouble, now: Timestamp) -> Option<ClaimPlan> {
+    let due = observed.status().next_retry_time.as_ref().map(Moment::timestamp).filter(|due| *due > now)?;
+    let why = Why::Retry { attempt: trouble.attempt.saturating_add(1), cause: trouble.message.clone() };
+    Some(Plan::wait(Next::at(due, now, why).or_sooner(limit::next(observed, now))))
+}
+
+/// Writes down that an attempt failed. One whose clone failed leaves its number, which may be what is wrong; only when
+/// it is certain that nothing is there.
+fn count(observed: &Observed, trouble: &Trouble, attempt: u32, now: Timestamp) -> ClaimPlan {
+    let pause = match trouble.kind {
+        Kind::Room => ROOM,
+        Kind::Passing | Kind::Stale | Kind::Final => {
+            observed.policy.backoff.delay(attempt, observed.claim.metadata.uid.as_deref().unwrap_or_default())
+        }
+    };
+    let due = limit::after(now, pause);
+    let message = match trouble.kind {
+        Kind::Room => sentence(trouble),
+        Kind::Passing | Kind::Stale | Kind::Final => {
+            format!("attempt {attempt} of {} did not succeed: {}", observed.policy.attempts, sentence(trouble))
+        }
+    };
+    let status = match (trouble.job, &observed.sight) {
+        (super::Job::Clone, Sight::Absent { remains }) if remains.is_empty() => moved_on(observed),
+        (super::Job::Clone, Sight::Foreign { .. }) => moved_on(observed),
+        (_, _) => tell::as_is(observed),
+    };
+    let status = MachineClaimStatus { attempts: Some(attempt), next_retry_time: Some(Moment::from(due)), ..status };
+    let status = tell::say(status, ConditionType::Provisioning, false, reason(trouble), message);
+    let why = Why::Retry { attempt, cause: trouble.message.clone() };
+    Plan { status: Some(status), next: Next::at(due, now, why), ..Plan::rest() }
+}
+
+/// The claim without its allocation: it will get another.
+pub(super) fn moved_on(observed: &Observed) -> MachineClaimStatus {
+    let status = tell::entering(observed, Phase::Pending, Where::Gated);
+    MachineClaimStatus { allocation: None, bootstrap: None, ..status }
+}
+
+/// The word for it.
+fn reason(trouble: &Trouble) -> Reason {
+    match (trouble.kind, trouble.job) {
+        (Kind::Room, _) => Reason::InsufficientCapacity,
+        (_, super::Job::Clone) => Reason::CloneFailed,
+        (Kind::Final, _) => Reason::Refused,
+        (Kind::Passing | Kind::Stale, _) => Reason::Unavailable,
+    }
+}
+
+/// What was done, what happened, and of which class it is.
+pub(super) fn sentence(trouble: &Trouble) -> String {
+    format!("{} ({}): {}", trouble.job.as_str(), trouble.kind.as_str(), trouble.message)
+}

@@ -1,0 +1,56 @@
+//! *busy*: the agent works.
+
+use api::{MachineClaimStatus, Moment, Phase, Reason, Step as Where};
+use jiff::Timestamp;
+use reconcile::{Next, Plan, Why};
+
+use super::super::observed::{Job, Observed, Sight};
+use super::super::{ClaimPlan, Step, limit, tell};
+use super::attesting;
+
+pub(super) fn plan(observed: &Observed, now: Timestamp) -> ClaimPlan {
+    if let Some(status) = drained(observed, now) {
+        return Plan { status: Some(status), ..Plan::rest() };
+    }
+    serving(observed, now, "before its work had ended")
+}
+
+/// A VM whose agent has proven itself: its seed is taken away, and it is left alone.
+pub(super) fn serving(observed: &Observed, now: Timestamp, when: &str) -> ClaimPlan {
+    if let Some(plan) = attesting::over(observed, when) {
+        return plan;
+    }
+    let rest = limit::next(observed, now);
+    let done = &observed.errands.done;
+    match (&observed.sight, observed.errands.running) {
+        (_, Some(job)) => Plan::wait(Next::After(super::POLL, Why::Task { what: job.as_str() }).or_sooner(rest)),
+        (Sight::Ours { .. }, None) if !done.contains(&Job::Detach) => {
+            let steps = vec![Step::DetachSeed, Step::DiscardSeed];
+            Plan { steps, next: Next::After(super::POLL, Why::Recheck).or_sooner(rest), ..Plan::rest() }
+        }
+        (
+            Sight::Ours { .. }
+            | Sight::Unasked
+            | Sight::Unknown(_)
+            | Sight::Absent { .. }
+            | Sight::Locked { .. }
+            | Sight::Foreign { .. },
+            None,
+        ) => Plan::wait(rest),
+    }
+}
+
+/// The status of a busy machine that has lived long enough but may finish.
+fn drained(observed: &Observed, now: Timestamp) -> Option<MachineClaimStatus> {
+    let most = observed.claim.spec.lifecycle.max_lifetime?;
+    let start = observed.claim.metadata.creation_timestamp.as_ref()?;
+    (limit::after(start.0, most.as_duration()) <= now).then(|| {
+        let status = tell::entering(observed, Phase::Draining, Where::Draining);
+        let status = MachineClaimStatus {
+            drain: Some(api::Drain { requested_at: Moment::from(now), confirmed_at: None }),
+            ..status
+        };
+        let message = format!("the machine has lived for {most} (lifecycle.maxLifetime); it may finish its work");
+        tell::say(status, api::ConditionType::Ready, false, Reason::Draining, message)
+    })
+}

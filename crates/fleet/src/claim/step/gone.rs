@@ -1,0 +1,111 @@
+//! *gone*: nothing is left outside Kubernetes; the claim stays readable for a while, then it goes.
+
+use std::time::Duration;
+
+use api::registry::CLAIM_RETENTION;
+use api::{ConditionType, MachineClaimStatus, Moment, Outcome, Phase, Reason, Step as Where, Teardown};
+use jiff::Timestamp;
+use reconcile::{Finalizer, Next, Plan, Why};
+
+use super::super::observed::{Job, Observed, Sight};
+use super::super::{ClaimPlan, Step, limit, tell};
+use super::destroying;
+
+pub(super) fn plan(observed: &Observed, now: Timestamp) -> ClaimPlan {
+    if observed.is_going() {
+        return Plan { finalizer: Finalizer::Remove, ..Plan::rest() };
+    }
+    if observed.status().allocation.is_none() && observed.status().teardown.is_none() {
+        return Plan { status: Some(ended(observed, tell::as_is(observed), now)), ..Plan::rest() };
+    }
+    let gone = observed.status().teardown.as_ref().and_then(|teardown| teardown.vm_gone_at.as_ref());
+    let due = gone.map_or(now, |gone| limit::after(gone.timestamp(), kept(observed)));
+    if due <= now {
+        return Plan { steps: vec![Step::Delete], ..Plan::rest() };
+    }
+    Plan::wait(Next::at(due, now, Why::Retention { until: due }))
+}
+
+/// How long a claim stays after its VM is gone.
+fn kept(observed: &Observed) -> Duration {
+    let spec = &observed.claim.spec;
+    let usual = if spec.pool_ref.is_some() { Duration::ZERO } else { CLAIM_RETENTION };
+    spec.lifecycle.ttl.map_or(usual, api::Span::as_duration)
+}
+
+/// The VM is proven gone; what it left behind goes too, and then the claim says so, or goes as well.
+pub(super) fn proven(observed: &Observed, remains: &[String], now: Timestamp) -> ClaimPlan {
+    let mut steps: Vec<Step> = remains.iter().cloned().map(Step::RemoveLeftover).collect();
+    if !observed.errands.done.contains(&Job::Discard) {
+        steps.push(Step::DiscardSeed);
+    }
+    if !steps.is_empty() {
+        return Plan { steps, next: Next::After(super::POLL, Why::Task { what: Job::Sweep.as_str() }), ..Plan::rest() };
+    }
+    if observed.is_going() {
+        return Plan { finalizer: Finalizer::Remove, ..Plan::rest() };
+    }
+    if kept(observed).is_zero() {
+        return Plan { steps: vec![Step::Delete], ..Plan::rest() };
+    }
+    Plan { status: Some(ended(observed, tell::as_is(observed), now)), ..Plan::rest() }
+}
+
+/// Whether the finalizer may go.
+pub(in super::super) fn is_gone(observed: &Observed) -> bool {
+    let status = observed.status();
+    let none = status.allocation.is_none();
+    let said = status.teardown.as_ref().is_some_and(|teardown| teardown.vm_gone_at.is_some());
+    let seen = match &observed.sight {
+        Sight::Absent { remains } => {
+            remains.is_empty() && observed.errands.certain && observed.errands.done.contains(&Job::Discard)
+        }
+        Sight::Foreign { settled, .. } => *settled,
+        Sight::Unasked | Sight::Unknown(_) | Sight::Locked { .. } | Sight::Ours { .. } => false,
+    };
+    none || said || seen || destroying::is_abandoned(observed)
+}
+
+/// The last status: how it ended, and that nothing is left.
+fn ended(observed: &Observed, status: MachineClaimStatus, now: Timestamp) -> MachineClaimStatus {
+    let good = matches!(status.outcome, Some(Outcome { exit_code: Some(0), .. }));
+    let phase = if good { Phase::Succeeded } else { Phase::Failed };
+    let teardown = Teardown { vm_gone_at: Some(Moment::from(now)), ..status.teardown.clone().unwrap_or_default() };
+    let had = observed.status().allocation.is_some();
+    let status = MachineClaimStatus {
+        phase: Some(phase),
+        step: Some(Where::Gone),
+        teardown: Some(teardown),
+        next_retry_time: None,
+        ..status
+    };
+    if !had {
+        return status;
+    }
+    let reason = api::condition::find(&observed.status().conditions, ConditionType::Ready)
+        .and_then(|ready| Reason::ALL.iter().find(|reason| reason.as_str() == ready.reason));
+    let message = "the VM, its disks and its seed are gone";
+    tell::say(status, ConditionType::VmCleanedUp, true, *reason.unwrap_or(&Reason::Finished), message)
+}
+
+/// A claim that ends before it had a VM.
+pub(super) fn failed(observed: &Observed, reason: Reason, message: &str) -> MachineClaimStatus {
+    let status = tell::entering(observed, Phase::Failed, Where::Gone);
+    tell::say(status, ConditionType::Ready, false, reason, message)
+}
+
+/// A person takes over: the claim says what may remain, and then it goes.
+pub(super) fn abandoned(observed: &Observed, now: Timestamp) -> ClaimPlan {
+    let told = api::condition::find(&observed.status().conditions, ConditionType::VmCleanedUp)
+        .is_some_and(|condition| condition.reason == Reason::Abandoned.as_str());
+    if told && observed.is_going() {
+        return Plan { finalizer: Finalizer::Remove, ..Plan::rest() };
+    }
+    if told {
+        return Plan { status: Some(ended(observed, tell::as_is(observed), now)), ..Plan::rest() };
+    }
+    let id = observed.status().allocation.as_ref().map(|allocation| allocation.vm_id.to_string()).unwrap_or_default();
+    let message = format!("VM {id}, its disks and its seed may remain: they were given up by annotation");
+    let status = tell::say(tell::as_is(observed), ConditionType::VmCleanedUp, false, Reason::Abandoned, message);
+    Plan { status: Some(status), ..Plan::rest() }
+}

@@ -1,0 +1,43 @@
+//! What the status of a claim says.
+
+use api::{ConditionStatus, ConditionType, MachineClaimStatus, Phase, Reason, Step, condition};
+
+use super::Observed;
+
+/// The status as it is, to be changed.
+pub(super) fn as_is(observed: &Observed) -> MachineClaimStatus {
+    MachineClaimStatus { observed_generation: observed.claim.metadata.generation, ..observed.status().clone() }
+}
+
+/// The status in another phase and step.
+pub(super) fn entering(observed: &Observed, phase: Phase, step: Step) -> MachineClaimStatus {
+    MachineClaimStatus { phase: Some(phase), step: Some(step), ..as_is(observed) }
+}
+
+/// The same with a condition.
+pub(super) fn say(
+    mut status: MachineClaimStatus,
+    about: ConditionType,
+    holds: bool,
+    reason: Reason,
+    message: impl Into<String>,
+) -> MachineClaimStatus {
+    let word = if holds { ConditionStatus::True } else { ConditionStatus::False };
+    let new = condition(about, word, reason, message, status.observed_generation);
+    match status.conditions.iter_mut().find(|known| known.type_ == new.type_) {
+        Some(known) => *known = new,
+        None => status.conditions.push(new),
+    }
+    status
+}
+
+/// A claim that waits before it has a VM.
+pub(super) fn pending(observed: &Observed, reason: Reason, message: impl Into<String>) -> MachineClaimStatus {
+    say(entering(observed, Phase::Pending, Step::Gated), ConditionType::Provisioning, false, reason, message)
+}
+
+/// A claim whose VM has to go.
+pub(super) fn doomed(observed: &Observed, reason: Reason, message: impl Into<String>) -> MachineClaimStatus {
+    let status = entering(observed, Phase::Terminating, Step::Destroying);
+    say(status, ConditionType::Ready, false, reason, message)
+}

@@ -1,0 +1,1 @@
+//! Claims through their lives.
