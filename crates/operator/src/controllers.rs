@@ -1,6 +1,7 @@
 //! The controllers: a file each, with what it may do beside what it does.
 
 pub mod hypervisor_clusters;
+pub mod machine_claims;
 pub mod machine_templates;
 pub mod runner_jobs;
 

@@ -11,8 +11,10 @@
 
 mod dial;
 mod images;
+mod ledger;
 mod link;
 mod login;
+mod machines;
 mod monitor;
 mod ownership;
 mod report;
@@ -24,14 +26,15 @@ use std::time::Duration;
 
 use api::{HypervisorCluster, Reason};
 use fleet::cluster::{Link, Probe, Settings, Trouble};
-use providers::hypervisor::{Inventory, Needs};
+use providers::hypervisor::{Inventory, Keyring, Needs};
 use runtime::{Bell, Key, Leadership, Parts};
 use tokio::sync::Notify;
 
-use self::link::Hypervisor;
-
 pub use dial::{Dial, over_the_network};
+pub use link::Hypervisor;
 pub use login::{Complete, Login, Secrets};
+pub use machines::Want;
+pub(crate) use machines::{life, mode};
 pub use ownership::{Ownership, OwnershipError};
 
 /// All hypervisors that this process is connected to.
@@ -44,8 +47,15 @@ struct Shared {
     dial: Dial,
     pace: Pace,
     bell: Bell,
+    /// Rung for claims whose machines have changed.
+    machines: Bell,
+    /// Whose machine has which number on which cluster.
+    register: Arc<Mutex<Register>>,
     sites: Mutex<BTreeMap<Key, Place>>,
 }
+
+/// Which claim has which number on which cluster.
+type Register = BTreeMap<Key, BTreeMap<api::VmId, Key>>;
 
 /// What became of a connection.
 enum Place {
@@ -70,12 +80,21 @@ pub struct Site {
     usage: Mutex<Usage>,
     /// What was found out about images and networks, for a while.
     catalogue: Mutex<images::Catalogue>,
+    /// One inspection at a time.
+    inspecting: tokio::sync::Mutex<()>,
     /// Asks for a look now.
     poke: Notify,
     /// Set when nobody needs it any more.
     given_up: AtomicBool,
     /// Rung for the cluster when what was found has changed.
     bell: Bell,
+    /// Rung for claims whose machines have changed.
+    machines: Bell,
+    register: Arc<Mutex<Register>>,
+    /// What new machines were promised.
+    ledger: Mutex<ledger::Ledger>,
+    /// Signs what is ours.
+    owner: Mutex<Keyring>,
 }
 
 /// What a hypervisor is used for.
@@ -99,8 +118,16 @@ pub struct View {
 impl Sites {
     /// Nothing yet.
     pub fn new(parts: &Parts, leadership: &Leadership, dial: Dial, pace: Pace) -> Self {
-        let (parts, leadership, bell) = (parts.clone(), leadership.clone(), Bell::default());
-        Self(Arc::new(Shared { parts, leadership, dial, pace, bell, sites: Mutex::default() }))
+        Self(Arc::new(Shared {
+            parts: parts.clone(),
+            leadership: leadership.clone(),
+            dial,
+            pace,
+            bell: Bell::default(),
+            machines: Bell::default(),
+            register: Arc::default(),
+            sites: Mutex::default(),
+        }))
     }
 
     /// The site of a cluster.
@@ -128,6 +155,36 @@ impl Sites {
         &self.0.bell
     }
 
+    /// Rung for claims whose machines have changed.
+    pub fn machines(&self) -> &Bell {
+        &self.0.machines
+    }
+
+    /// Remembers whose machine has which number, so that its changes reach its claim.
+    pub fn enlist(&self, cluster: &Key, vm: api::VmId, claim: &Key) {
+        lock(&self.0.register).entry(cluster.clone()).or_default().insert(vm, claim.clone());
+    }
+
+    /// The claim has nothing to do with that number any more.
+    pub fn strike(&self, cluster: &Key, vm: api::VmId, claim: &Key) {
+        if let Some(numbers) = lock(&self.0.register).get_mut(cluster)
+            && numbers.get(&vm) == Some(claim)
+        {
+            numbers.remove(&vm);
+        }
+    }
+
+    /// A term of leadership begins: what was promised before is somebody else's past.
+    pub fn begin(&self) {
+        lock(&self.0.register).clear();
+        for place in lock(&self.0.sites).values() {
+            match place {
+                Place::Open(site) => lock(&site.ledger).clear(),
+                Place::Closed(..) => {}
+            }
+        }
+    }
+
     /// How often sites are looked at.
     pub fn period(&self) -> Duration {
         (self.0.pace)()
@@ -144,6 +201,7 @@ impl Sites {
             site.hypervisor.rotate(login).await;
             *lock(&site.settings) = login.settings.clone();
             *lock(&site.usage) = usage;
+            *lock(&site.owner) = login.owner.clone();
             site.poke.notify_one();
             return;
         }
@@ -166,9 +224,14 @@ impl Sites {
             view: Mutex::default(),
             usage: Mutex::new(usage),
             catalogue: Mutex::default(),
+            inspecting: tokio::sync::Mutex::default(),
             poke: Notify::new(),
             given_up: AtomicBool::new(false),
             bell: self.0.bell.clone(),
+            machines: self.0.machines.clone(),
+            register: Arc::clone(&self.0.register),
+            ledger: Mutex::default(),
+            owner: Mutex::new(login.owner.clone()),
         });
         self.put(key, Place::Open(Arc::clone(&site)));
         let (pace, leadership) = (Arc::clone(&self.0.pace), self.0.leadership.clone());

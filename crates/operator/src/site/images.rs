@@ -47,7 +47,9 @@ impl Site {
         }
     }
 
-    async fn inspected(&self, image: &VmRef) -> Result<hypervisor::Image, Error> {
+    /// An inspection of an image, which holds for a while; who asks at the same time waits for the same one.
+    pub(super) async fn inspected(&self, image: &VmRef) -> Result<hypervisor::Image, Error> {
+        let _turn = self.inspecting.lock().await;
         if let Some((at, known)) = lock(&self.catalogue).images.get(&image.id)
             && at.elapsed() < INSPECTED
             && known.image == *image

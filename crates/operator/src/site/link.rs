@@ -1,9 +1,12 @@
 //! The one place that knows which hypervisors there are.
+//!
+//! What each call promises stands at [`providers::hypervisor::Hypervisor`].
 
 use api::{HypervisorCluster, Provider};
 use providers::hypervisor::proxmox::{Limits, Proxmox, Settings};
 use providers::hypervisor::{
-    BridgeName, Error, Health, Hypervisor as _, Image, Inventory, Missing, Needs, NodeName, VmRef,
+    AllocationId, BridgeName, CloneOrder, Error, Gib, Health, Hypervisor as _, Image, Inventory, Missing, Needs,
+    NoCloud, NodeName, Power, PowerAction, Seen, Shape, StorageName, TaskRef, TaskState, VmRef, VolumeId, Whose,
 };
 use std::collections::BTreeSet;
 
@@ -11,7 +14,7 @@ use super::dial::{Dial, DialError};
 use super::login::Complete;
 
 /// A hypervisor of one of the kinds we know.
-pub(super) enum Hypervisor {
+pub enum Hypervisor {
     /// Proxmox VE.
     Proxmox(Box<Proxmox>),
 }
@@ -39,35 +42,39 @@ impl Hypervisor {
             Self::Proxmox(proxmox) => proxmox.rotate(login.credentials.clone()).await,
         }
     }
+}
 
-    pub(super) async fn health(&self) -> Result<Health, Error> {
-        match self {
-            Self::Proxmox(proxmox) => proxmox.health().await,
+/// Hands a call on to whichever hypervisor it is.
+macro_rules! calls {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)+) => {
+        impl Hypervisor {
+            $($(#[$doc])*
+            pub(crate) async fn $name(&self $(, $argument: $type)*) -> Result<$answer, Error> {
+                match self {
+                    Self::Proxmox(proxmox) => proxmox.$name($($argument),*).await,
+                }
+            })+
         }
-    }
+    };
+}
 
-    pub(super) async fn permissions(&self, needs: &Needs) -> Result<Vec<Missing>, Error> {
-        match self {
-            Self::Proxmox(proxmox) => proxmox.permissions(needs).await,
-        }
-    }
-
-    pub(super) async fn inventory(&self) -> Result<Inventory, Error> {
-        match self {
-            Self::Proxmox(proxmox) => proxmox.inventory().await,
-        }
-    }
-
-    pub(super) async fn networks(&self, node: &NodeName) -> Result<BTreeSet<BridgeName>, Error> {
-        match self {
-            Self::Proxmox(proxmox) => proxmox.networks(node).await,
-        }
-    }
-
-    /// Whether and where an image can be cloned.
-    pub(super) async fn inspect(&self, image: &VmRef) -> Result<Image, Error> {
-        match self {
-            Self::Proxmox(proxmox) => proxmox.inspect(image).await,
-        }
-    }
+calls! {
+    health() -> Health;
+    permissions(needs: &Needs) -> Vec<Missing>;
+    inventory() -> Inventory;
+    networks(node: &NodeName) -> BTreeSet<BridgeName>;
+    inspect(image: &VmRef) -> Image;
+    clone_image(order: &CloneOrder<'_>) -> TaskRef;
+    look(vm: &VmRef, whose: Whose<'_>) -> Seen;
+    power_state(vm: &VmRef) -> Power;
+    configure(seen: &Seen, shape: &Shape) -> ();
+    resize(seen: &Seen, disk: Gib) -> Option<TaskRef>;
+    stage_seed(vm: &VmRef, allocation: &AllocationId, files: &NoCloud) -> Option<TaskRef>;
+    detach_seed(seen: &Seen) -> ();
+    discard_seed(vm: &VmRef, allocation: &AllocationId) -> Option<TaskRef>;
+    power(seen: &Seen, action: PowerAction) -> TaskRef;
+    destroy(seen: &Seen) -> TaskRef;
+    leftovers(vm: &VmRef, storages: &[StorageName]) -> Vec<VolumeId>;
+    remove_leftover(vm: &VmRef, volume: &VolumeId) -> Option<TaskRef>;
+    task(task: &TaskRef) -> TaskState;
 }

@@ -13,7 +13,7 @@ use reconcile::Backoff;
 use runtime::Leadership;
 use tokio::time::Instant;
 
-use super::{Pace, Site, Usage, lock, report};
+use super::{Pace, Site, Usage, lock, machines, report};
 
 /// How often version and privileges are checked.
 const CHECKS: Duration = Duration::from_mins(5);
@@ -83,21 +83,24 @@ async fn look(site: &Site, checks: bool) -> bool {
         }
     };
     let answered = found.is_ok();
-    let changed = {
+    let (changed, moved) = {
         let mut view = lock(&site.view);
         let before = view.probe.clone();
+        let mut moved = Vec::new();
         match found {
             Ok((inventory, report)) => {
+                moved = machines::moved(view.inventory.as_deref(), &inventory);
                 view.probe = Probe { report: Some(report), trouble: None };
                 view.inventory = Some(Arc::new(inventory));
             }
             Err(error) => view.probe.trouble = Some(trouble(&error, before.trouble.as_ref())),
         }
-        view.probe != before
+        (view.probe != before, moved)
     };
     if changed {
         site.bell.ring(&site.key);
     }
+    site.call(&moved);
     answered
 }
 

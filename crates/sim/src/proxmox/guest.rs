@@ -1,14 +1,33 @@
 //! What happens inside a VM once it runs.
 
+use std::fmt;
+use std::future::Future;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::model::{Drive, Run};
 use super::world::World;
 
+/// A guest that is part of this program: what it does from its boot to its end, after which its VM is off.
+pub type Inhabitant = Arc<dyn Fn(Hardware) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
+
+/// What a guest finds.
+#[derive(Clone, Debug)]
+pub struct Hardware {
+    /// The number of its VM, which no real guest knows.
+    pub vmid: u32,
+    /// The UUID in its firmware.
+    pub uuid: String,
+    /// The serial number in its firmware.
+    pub serial: String,
+    /// Its CDs, by drive.
+    pub discs: Vec<(String, bytes::Bytes)>,
+}
+
 /// What a started VM does.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub enum Hook {
     /// It runs until it is stopped.
     #[default]
@@ -27,6 +46,19 @@ pub enum Hook {
         /// Where seeds are put, one directory per VM.
         seeds: PathBuf,
     },
+    /// It is a part of this program; the VM powers off when that ends.
+    Inhabited(Inhabitant),
+}
+
+impl fmt::Debug for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("Nothing"),
+            Self::Script(acts) => f.debug_tuple("Script").field(acts).finish(),
+            Self::Program { program, .. } => f.debug_tuple("Program").field(program).finish(),
+            Self::Inhabited(_) => f.write_str("Inhabited"),
+        }
+    }
 }
 
 /// Something a guest does.
@@ -60,8 +92,25 @@ impl World {
                     }
                     world.power_off_if(vmid, pid);
                 }
+                Hook::Inhabited(inhabitant) => world.inhabit(vmid, pid, &inhabitant).await,
             }
         });
+    }
+
+    /// A VM that is stopped from outside takes its guest with it.
+    async fn inhabit(&self, vmid: u32, pid: u32, inhabitant: &Inhabitant) {
+        let (uuid, serial, discs) = self.firmware(vmid);
+        let mut life = inhabitant(Hardware { vmid, uuid, serial, discs });
+        loop {
+            tokio::select! {
+                () = &mut life => break self.power_off_if(vmid, pid),
+                () = tokio::time::sleep(Duration::from_secs(1)) => {
+                    if !self.is_same_run(vmid, pid) {
+                        break;
+                    }
+                }
+            }
+        }
     }
 
     async fn perform(&self, vmid: u32, pid: u32, acts: &[Act]) {

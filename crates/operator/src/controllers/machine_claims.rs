@@ -1,0 +1,344 @@
+//! Looks after `MachineClaims`: a VM each, made, watched and removed.
+//!
+//! What is decided stands in [`fleet::claim`]. Here it is found out what a decision needs, with as few calls as the step
+//! allows ([`look`]), and carried out ([`deed`]). Who proves to be the agent is the bootstrap service's business.
+
+mod deed;
+mod look;
+mod notes;
+mod place;
+mod seed;
+mod supply;
+mod wiring;
+
+use std::sync::Arc;
+
+use api::{
+    Condition, HypervisorCluster, HypervisorMachineTemplate, MachineClaim, MachineClaimStatus, Reason, Step as Where,
+};
+use chassis::Clock;
+use fleet::claim::{self, CONDITIONS, Gate, Job, Life, Offer, Policy, Reach, Sight, Step};
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use kube::{Client, ResourceExt};
+use providers::hypervisor::Bytes;
+use reconcile::{Fault, Plan, Violation};
+use runtime::host::Host;
+use runtime::rbac::{Rule, Scope};
+use runtime::{Cache, Controller, Key, Severity, Writer};
+
+use self::look::Subject;
+use self::notes::Notes;
+use self::supply::Supply;
+pub use self::wiring::{Memory, wire};
+use super::hypervisor_clusters::target;
+use crate::Duty;
+use crate::chance::{Chance, real_chance};
+use crate::site::{Site, Sites, Want};
+
+/// Its entry in the roster.
+pub const DUTY: Duty = Duty {
+    name: MachineClaims::NAME,
+    summary: "makes a VM for each claim and removes it without a trace",
+    rules: &[
+        Rule {
+            groups: &["hypervisor.hyperfleet.io"],
+            resources: &["machineclaims"],
+            verbs: &["list", "watch", "patch", "delete"],
+            scope: Scope::Watched,
+        },
+        Rule {
+            groups: &["hypervisor.hyperfleet.io"],
+            resources: &["machineclaims/status"],
+            verbs: &["update"],
+            scope: Scope::Watched,
+        },
+        Rule {
+            groups: &["hypervisor.hyperfleet.io"],
+            resources: &["hypervisorclusters", "hypervisormachinetemplates"],
+            verbs: &["list", "watch"],
+            scope: Scope::Watched,
+        },
+        // The labels of a namespace decide what is shared with it.
+        Rule { groups: &[""], resources: &["namespaces"], verbs: &["get"], scope: Scope::Cluster },
+    ],
+};
+
+/// What it reads beside its claims.
+#[derive(Clone)]
+pub struct Sources {
+    /// The templates that claims name.
+    pub templates: Cache<HypervisorMachineTemplate>,
+    /// The clusters that templates name.
+    pub clusters: Cache<HypervisorCluster>,
+    /// All claims, for the numbers that they hold.
+    pub claims: Cache<MachineClaim>,
+}
+
+/// Where an agent has to prove itself.
+#[derive(Clone, Debug)]
+pub struct Invitation {
+    /// The service's address, as machines reach it.
+    pub url: String,
+    /// Whose certificates it has, in PEM.
+    pub authority: String,
+}
+
+/// Finds out where agents have to prove themselves; the message if they cannot.
+pub type Invite = Arc<dyn Fn() -> BoxFuture<'static, Result<Result<Invitation, String>, Fault>> + Send + Sync>;
+
+/// How failed attempts are repeated, unless the template says otherwise; asked anew each time.
+pub type AskPolicy = Arc<dyn Fn() -> Policy + Send + Sync>;
+
+/// Starts it.
+pub fn spawn(host: &Host, sites: &Sites, sources: &Sources, invite: Invite, policy: AskPolicy) {
+    let controller = MachineClaims::new(sites, sources, &host.client, host.parts.clock, real_chance(), invite, policy);
+    let memory = controller.memory();
+    wire(host.driver(controller, &sources.claims), memory, sites, sources).spawn();
+}
+
+/// The controller.
+pub struct MachineClaims {
+    sites: Sites,
+    sources: Sources,
+    client: Client,
+    clock: Clock,
+    chance: Chance,
+    invite: Invite,
+    policy: AskPolicy,
+    notes: Notes,
+}
+
+/// A claim as it is, with what a VM is made from.
+pub struct Observed {
+    seen: claim::Observed,
+    supply: Option<Supply>,
+    site: Option<Arc<Site>>,
+}
+
+impl MachineClaims {
+    /// A controller that makes machines on the hypervisors of `sites`.
+    pub fn new(
+        sites: &Sites,
+        sources: &Sources,
+        client: &Client,
+        clock: Clock,
+        chance: Chance,
+        invite: Invite,
+        policy: AskPolicy,
+    ) -> Self {
+        let (sites, sources, client) = (sites.clone(), sources.clone(), client.clone());
+        Self { sites, sources, client, clock, chance, invite, policy, notes: Notes::new() }
+    }
+
+    /// What it remembers.
+    pub fn memory(&self) -> Memory {
+        Memory { notes: self.notes.clone(), clock: self.clock }
+    }
+
+    /// A claim without an allocation: is there something to make its VM from, and where would it go?
+    async fn gated(&self, claim: Arc<MachineClaim>) -> Result<Observed, Fault> {
+        let (gate, offer, supply) = match self.supply(&claim).await? {
+            Err(obstacle) => (Gate::Closed(obstacle), Offer::Unasked, None),
+            Ok(supply) => {
+                let offer = self.offer(&claim, &supply);
+                (Gate::Open(supply.terms(&claim)), offer, Some(supply))
+            }
+        };
+        let policy = self.policy(supply.as_ref());
+        let seen = claim::Observed { gate, offer, policy, ..nothing_seen(claim) };
+        Ok(Observed { seen, supply, site: None })
+    }
+
+    fn policy(&self, supply: Option<&Supply>) -> Policy {
+        let usual = (self.policy)();
+        let Some(own) = supply.and_then(|supply| supply.template.spec.backoff.as_ref()) else { return usual };
+        let backoff =
+            reconcile::Backoff { initial: own.initial.as_duration(), max: own.max.as_duration(), ..usual.backoff };
+        Policy { backoff, attempts: u32::from(own.max_attempts) }
+    }
+
+    /// A claim that has, or may have, a VM.
+    async fn allocated(&self, claim: Arc<MachineClaim>, stage: Where) -> Result<Observed, Fault> {
+        let Some(held) = allocation(&claim).cloned() else { return self.gated(claim).await };
+        let cluster = target(&held.cluster_ref, &claim.metadata);
+        self.sites.enlist(&cluster, held.vm_id, &Key::of(&claim.metadata));
+        let away = |why: String| Reach::Away(format!("HypervisorCluster {cluster} {why}"));
+        let site = self.sites.get(&cluster).filter(|site| site.inventory().is_some());
+        let Some(site) = site else {
+            let reach = away("is not connected; its machines are left as they are".to_owned());
+            let seen = claim::Observed { reach, policy: self.policy(None), ..nothing_seen(claim) };
+            return Ok(Observed { seen, supply: None, site: None });
+        };
+        let (gate, supply) = match stage {
+            Where::Allocated => self.gate(&claim).await?,
+            Where::Gated
+            | Where::Cloning
+            | Where::Configuring
+            | Where::Booting
+            | Where::Attesting
+            | Where::Ready
+            | Where::Busy
+            | Where::Draining
+            | Where::Destroying
+            | Where::Gone => (Gate::Unasked, None),
+        };
+        let memory = supply.as_ref().map_or(0, |supply| supply.template.spec.resources.memory.bytes());
+        site.recall(&uid(&claim), &held, memory);
+        let mut observed = Observed {
+            seen: claim::Observed { gate, policy: self.policy(supply.as_ref()), ..nothing_seen(claim) },
+            supply,
+            site: Some(site),
+        };
+        self.inquire(&mut observed, stage).await;
+        Ok(observed)
+    }
+
+    async fn gate(&self, claim: &MachineClaim) -> Result<(Gate, Option<Supply>), Fault> {
+        Ok(match self.supply(claim).await? {
+            Err(obstacle) => (Gate::Closed(obstacle), None),
+            Ok(supply) => (Gate::Open(supply.terms(claim)), Some(supply)),
+        })
+    }
+
+    /// Asks the hypervisor what the step needs to know.
+    async fn inquire(&self, observed: &mut Observed, stage: Where) {
+        let (claim, site) = (uid(&observed.seen.claim), observed.site.clone());
+        let (sight, life, errands) = {
+            let Some(subject) = observed.subject() else { return };
+            let mut note = self.notes.of(&claim, subject.allocation.id.as_str());
+            let (sight, life) = match subject.poll(&mut note).await {
+                Ok(()) => subject.see(stage, &mut note, self.clock.now()).await,
+                Err(why) => (Sight::Unknown(why), Life::Unknown),
+            };
+            let asks = stage == Where::Allocated && matches!(sight, Sight::Unasked | Sight::Absent { .. });
+            let busy = match (&observed.supply, site) {
+                (Some(supply), Some(site)) if asks && note.tasks.is_empty() && !note.done.contains(&Job::Start) => {
+                    let want = Want {
+                        claim: &claim,
+                        cluster: &supply.cluster,
+                        template: &supply.template,
+                        image: &supply.image,
+                    };
+                    site.turn(&want).err()
+                }
+                (_, _) => None,
+            };
+            let mut errands = note.errands(self.notes.is_settled(), busy);
+            if matches!(sight, Sight::Unknown(_)) {
+                errands.running = None;
+            }
+            self.notes.keep(&claim, note);
+            (sight, life, errands)
+        };
+        observed.seen.sight = sight;
+        observed.seen.life = life;
+        observed.seen.errands = errands;
+    }
+}
+
+impl Observed {
+    /// The VM that somebody may have to look at or change.
+    fn subject(&self) -> Option<Subject<'_>> {
+        let (claim, site) = (&self.seen.claim, self.site.as_ref()?);
+        let allocation = allocation(claim)?;
+        let vm = site.whereabouts(allocation.vm_id, &allocation.node).ok()?;
+        let template = self.supply.as_ref().map(|supply| &supply.template.spec);
+        let storages = self.supply.iter().flat_map(|supply| supply.image.storages.clone());
+        Some(Subject {
+            claim,
+            allocation,
+            site,
+            vm,
+            id: allocation.id.as_str().parse().ok()?,
+            disk: template.map(|spec| Bytes(spec.resources.disk.bytes())),
+            storages: storages.chain(site.storages()).collect(),
+        })
+    }
+}
+
+fn allocation(claim: &MachineClaim) -> Option<&api::Allocation> {
+    claim.status.as_ref()?.allocation.as_ref()
+}
+
+fn uid(claim: &MachineClaim) -> String {
+    claim.uid().unwrap_or_default()
+}
+
+/// A claim of which nothing was asked.
+fn nothing_seen(claim: Arc<MachineClaim>) -> claim::Observed {
+    claim::Observed {
+        claim,
+        gate: Gate::Unasked,
+        offer: Offer::Unasked,
+        reach: Reach::Connected,
+        errands: claim::Errands::default(),
+        sight: Sight::Unasked,
+        life: Life::Unknown,
+        policy: Policy { backoff: reconcile::Backoff::DRIVER, attempts: 0 },
+    }
+}
+
+impl Controller for MachineClaims {
+    type Object = MachineClaim;
+    type Observed = Observed;
+    type Step = Step;
+    type Status = MachineClaimStatus;
+
+    const NAME: &'static str = "machine-claims";
+    const FINALIZER: Option<&'static str> = Some(api::registry::finalizer::VM_CLEANUP);
+    const CONDITIONS: &'static [&'static str] = CONDITIONS;
+
+    fn begin(&self) {
+        self.notes.begin();
+        self.sites.begin();
+    }
+
+    async fn observe(&self, claim: Arc<MachineClaim>) -> Result<Observed, Fault> {
+        match claim::stage(&claim) {
+            // Before its finalizer is on, nothing is promised to it.
+            Where::Gated if claim.metadata.finalizers.as_ref().is_none_or(Vec::is_empty) => {
+                Ok(Observed { seen: nothing_seen(claim), supply: None, site: None })
+            }
+            Where::Gated => self.gated(claim).await,
+            Where::Gone => Ok(Observed { seen: nothing_seen(claim), supply: None, site: None }),
+            stage @ (Where::Allocated
+            | Where::Cloning
+            | Where::Configuring
+            | Where::Booting
+            | Where::Attesting
+            | Where::Ready
+            | Where::Busy
+            | Where::Draining
+            | Where::Destroying) => self.allocated(claim, stage).await,
+        }
+    }
+
+    fn plan(&self, observed: &Observed, now: Timestamp) -> Plan<Step, MachineClaimStatus> {
+        claim::plan(&observed.seen, now)
+    }
+
+    fn audit(&self, observed: &Observed, plan: &Plan<Step, MachineClaimStatus>) -> Vec<Violation> {
+        claim::audit(&observed.seen, plan)
+    }
+
+    async fn execute(&self, observed: &Observed, step: Step, writer: &Writer) -> Result<(), Fault> {
+        if step == Step::Delete {
+            return writer.delete(&*observed.seen.claim).await;
+        }
+        self.act(observed, &step).await
+    }
+
+    fn severity(&self, condition: &Condition) -> Severity {
+        let expected = [
+            Reason::Booting,
+            Reason::AgentAttested,
+            Reason::Finished,
+            Reason::ClaimDeleted,
+            Reason::Draining,
+            Reason::IdleTimeout,
+        ];
+        let usual = expected.iter().any(|reason| reason.as_str() == condition.reason);
+        if condition.status == "False" && !usual { Severity::Warning } else { Severity::Normal }
+    }
+}

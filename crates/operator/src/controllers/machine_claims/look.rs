@@ -1,0 +1,160 @@
+//! Looks at a claim's VM, as far as the claim's step needs it and no further: calls are what hypervisors are short of.
+
+use std::sync::Arc;
+
+use api::{Allocation, MachineClaim, Step as Where};
+use fleet::claim::{Job, Life, Sight};
+use jiff::{SignedDuration, Timestamp};
+use providers::hypervisor::{AllocationId, Bytes, Error, Mark, Power, Seen, StorageName, TaskState, VmRef, Whose};
+
+use super::notes::Note;
+use crate::site::{Site, life};
+
+/// A VM that has been ready for this long has had its seed taken away by whoever led then.
+const DETACHED: SignedDuration = SignedDuration::from_mins(5);
+
+/// A VM that somebody may have to look at.
+pub(super) struct Subject<'a> {
+    pub(super) claim: &'a MachineClaim,
+    pub(super) allocation: &'a Allocation,
+    pub(super) site: &'a Arc<Site>,
+    pub(super) vm: VmRef,
+    pub(super) id: AllocationId,
+    /// The size that its disk should have.
+    pub(super) disk: Option<Bytes>,
+    /// Where its disks may be, if nobody has seen them.
+    pub(super) storages: Vec<StorageName>,
+}
+
+impl Subject<'_> {
+    /// Asks how our tasks stand; the message if that cannot be found out.
+    pub(super) async fn poll(&self, note: &mut Note) -> Result<(), String> {
+        let attempt = self.claim.status.as_ref().and_then(|status| status.attempts).unwrap_or(0);
+        for (job, task) in note.tasks.clone() {
+            match self.site.hypervisor().task(&task).await {
+                Ok(TaskState::Running) => continue,
+                Ok(TaskState::Done { .. }) => note.ended(job),
+                Ok(TaskState::Failed(error)) => note.failed(job, &error, attempt),
+                // Nobody knows: the VM does.
+                Ok(TaskState::Lost) => {
+                    note.tasks.remove(&job);
+                }
+                Err(error) => return Err(error.to_string()),
+            }
+            if job == Job::Clone {
+                self.site.cloned(&super::uid(self.claim), note.done.contains(&Job::Clone));
+            }
+        }
+        Ok(())
+    }
+
+    /// What the step needs to know.
+    pub(super) async fn see(&self, stage: Where, note: &mut Note, now: Timestamp) -> (Sight, Life) {
+        if !note.tasks.is_empty() {
+            return (Sight::Unasked, Life::Unknown);
+        }
+        match stage {
+            Where::Gated | Where::Gone => (Sight::Unasked, Life::Unknown),
+            Where::Allocated | Where::Cloning | Where::Configuring | Where::Booting => {
+                (self.made(note).await, Life::Unknown)
+            }
+            Where::Attesting => self.pulse(false, note).await,
+            Where::Ready | Where::Busy | Where::Draining => {
+                let status = self.claim.status.as_ref();
+                let ready = status.and_then(|status| status.ready_time.as_ref()).map(api::Moment::timestamp);
+                let recent = ready.is_none_or(|ready| now.duration_since(ready) < DETACHED);
+                self.pulse(recent && !note.done.contains(&Job::Detach), note).await
+            }
+            Where::Destroying => self.removed(note).await,
+        }
+    }
+
+    /// A VM that is being made. One of whose clone we know that it has not begun needs no look.
+    async fn made(&self, note: &mut Note) -> Sight {
+        let unborn = note.made_here && !note.touched;
+        if unborn || note.done.contains(&Job::Start) {
+            return Sight::Unasked;
+        }
+        self.look(note).await
+    }
+
+    /// A VM that ran: what the last listing says, and where that would be the end, what it is now.
+    async fn pulse(&self, look: bool, note: &mut Note) -> (Sight, Life) {
+        let sight = if look { self.look(note).await } else { Sight::Unasked };
+        match self.site.row(self.allocation.vm_id).map(|row| row.power) {
+            Some(Power::Running | Power::Paused | Power::Faulted | Power::Unknown) => (sight, Life::Running),
+            Some(Power::Stopped) => match self.site.hypervisor().power_state(&self.vm).await {
+                Ok(power) => (sight, life(power)),
+                Err(_) => (sight, Life::Unknown),
+            },
+            // Not listed: new ones are not for a while, and removed ones never again.
+            None if sight == Sight::Unasked => (self.look(note).await, Life::Unknown),
+            None => (sight, Life::Unknown),
+        }
+    }
+
+    /// A VM that has to go.
+    async fn removed(&self, note: &mut Note) -> (Sight, Life) {
+        if note.made_here && !note.touched {
+            note.done.insert(Job::Discard);
+            return (Sight::Absent { remains: Vec::new() }, Life::Unknown);
+        }
+        let listed = self.site.row(self.allocation.vm_id).map(|row| row.power);
+        let is_up = note.runs || listed == Some(Power::Running);
+        let life = if is_up { Life::Running } else { Life::Unknown };
+        // After we stopped it ourselves the look before still holds; a change by somebody else makes the removal fail.
+        if note.done.contains(&Job::Stop) && !note.done.contains(&Job::Destroy) && note.seen.is_some() {
+            return (Sight::Ours { node: self.allocation.node.clone(), grows: false }, life);
+        }
+        let sight = self.look(note).await;
+        if matches!(sight, Sight::Absent { .. }) {
+            return (self.remains(note).await, life);
+        }
+        (sight, life)
+    }
+
+    async fn remains(&self, note: &Note) -> Sight {
+        let seen: Vec<StorageName> = note.storages.iter().cloned().collect();
+        let storages = if seen.is_empty() { &self.storages } else { &seen };
+        match self.site.hypervisor().leftovers(&self.vm, storages).await {
+            Ok(volumes) => Sight::Absent { remains: volumes.iter().map(ToString::to_string).collect() },
+            Err(error) => Sight::Unknown(error.to_string()),
+        }
+    }
+
+    async fn look(&self, note: &mut Note) -> Sight {
+        note.seen = None;
+        match self.site.hypervisor().look(&self.vm, Whose::Allocation(&self.id)).await {
+            Ok(seen) => {
+                note.storages = seen.storages();
+                let sight = Sight::Ours { node: api::NodeName::new(seen.vm().node.as_str()), grows: self.grows(&seen) };
+                note.seen = Some(seen);
+                sight
+            }
+            Err(Error::NotFound { .. }) => Sight::Absent { remains: Vec::new() },
+            Err(error @ Error::Locked { .. }) => Sight::Locked { message: error.to_string() },
+            Err(Error::Foreign { vm, mark }) => {
+                let settled = is_settled(&mark);
+                Sight::Foreign { message: Error::Foreign { vm, mark }.to_string(), settled }
+            }
+            Err(error) => Sight::Unknown(error.to_string()),
+        }
+    }
+
+    fn grows(&self, seen: &Seen) -> bool {
+        let boot = seen.facts().drives.iter().find(|drive| drive.boots);
+        match (boot.and_then(|drive| drive.size), self.disk) {
+            (Some(has), Some(wanted)) => has < wanted,
+            (None, _) | (_, None) => false,
+        }
+    }
+}
+
+/// Whether a VM that is not ours means that ours is gone. What once was ours and was tampered with is for a person to
+/// judge.
+const fn is_settled(mark: &Mark) -> bool {
+    match mark {
+        Mark::OtherOperator(_) | Mark::OtherCluster(_) | Mark::CopyOf(_) | Mark::OtherAllocation(_) => true,
+        Mark::Unmarked | Mark::Unreadable | Mark::Forged | Mark::Converted => false,
+    }
+}

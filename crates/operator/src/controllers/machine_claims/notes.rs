@@ -1,0 +1,166 @@
+//! What this process remembers of its own doing for each claim; all of it can be lost.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use fleet::claim::{Errands, Job, Kind, Trouble};
+use providers::hypervisor::{Error, Seen, StorageName, TaskRef};
+use reconcile::Class;
+use tokio::time::Instant;
+
+/// After this long every call that somebody else may have sent is over: the longest has 35 s, and a leader that is not
+/// one any more sends none.
+const SETTLED: Duration = Duration::from_mins(1);
+
+/// An outcome that stays unknown this often counts as a failure.
+const UNKNOWN: u32 = 3;
+
+/// Notes by claim.
+#[derive(Clone)]
+pub(super) struct Notes(Arc<Mutex<Book>>);
+
+struct Book {
+    began: Instant,
+    pages: HashMap<String, Note>,
+}
+
+/// What is remembered of one claim.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Note {
+    /// The allocation that it is about.
+    allocation: String,
+    /// Whether the allocation was made by this process in this term.
+    pub(super) made_here: bool,
+    /// Whether anything was ever asked of the hypervisor.
+    pub(super) touched: bool,
+    pub(super) tasks: BTreeMap<Job, TaskRef>,
+    pub(super) done: BTreeSet<Job>,
+    trouble: Option<Trouble>,
+    times: u32,
+    /// Until then a clone may still come about whose answer was lost.
+    unsure_until: Option<Instant>,
+    /// The last look at the VM, as long as nothing was changed since.
+    pub(super) seen: Option<Seen>,
+    /// The storages of its disks, once they were seen.
+    pub(super) storages: BTreeSet<StorageName>,
+    /// Whether it turned out to run.
+    pub(super) runs: bool,
+}
+
+impl Notes {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(Mutex::new(Book { began: Instant::now(), pages: HashMap::new() })))
+    }
+
+    /// A term begins: nothing that is remembered holds.
+    pub(super) fn begin(&self) {
+        *self.lock() = Book { began: Instant::now(), pages: HashMap::new() };
+    }
+
+    /// What is remembered of a claim under this allocation.
+    pub(super) fn of(&self, claim: &str, allocation: &str) -> Note {
+        let book = self.lock();
+        let known = book.pages.get(claim).filter(|note| note.allocation == allocation);
+        known.cloned().unwrap_or_else(|| Note { allocation: allocation.to_owned(), ..Note::default() })
+    }
+
+    /// Remembers.
+    pub(super) fn keep(&self, claim: &str, note: Note) {
+        self.lock().pages.insert(claim.to_owned(), note);
+    }
+
+    /// Changes what is remembered under the same allocation.
+    pub(super) fn change(&self, claim: &str, allocation: &str, change: impl FnOnce(&mut Note)) {
+        let mut note = self.of(claim, allocation);
+        change(&mut note);
+        self.keep(claim, note);
+    }
+
+    pub(super) fn forget(&self, claim: &str) {
+        self.lock().pages.remove(claim);
+    }
+
+    /// Whether calls of other processes are over.
+    pub(super) fn is_settled(&self) -> bool {
+        self.lock().began.elapsed() >= SETTLED
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Book> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Note {
+    /// The same as the planner sees it.
+    pub(super) fn errands(&self, settled: bool, storage_busy: Option<String>) -> Errands {
+        let unsure = self.unsure_until.is_some_and(|until| Instant::now() < until);
+        Errands {
+            running: self.tasks.keys().next().copied(),
+            done: self.done.clone(),
+            trouble: self.trouble.clone(),
+            certain: (self.made_here || settled) && !unsure,
+            storage_busy,
+        }
+    }
+
+    /// Something was asked of the hypervisor and begins.
+    pub(super) fn begun(&mut self, job: Job, task: Option<TaskRef>) {
+        self.touched = true;
+        match task {
+            Some(task) => {
+                self.tasks.insert(job, task);
+            }
+            None => self.ended(job),
+        }
+    }
+
+    /// Something is done.
+    pub(super) fn ended(&mut self, job: Job) {
+        self.tasks.remove(&job);
+        self.done.insert(job);
+        self.trouble = None;
+        self.times = 0;
+        match job {
+            Job::Stop => self.runs = false,
+            Job::Clone => self.unsure_until = None,
+            Job::Stage
+            | Job::Resize
+            | Job::Configure
+            | Job::Start
+            | Job::Detach
+            | Job::Discard
+            | Job::Destroy
+            | Job::Sweep => {}
+        }
+    }
+
+    /// Something did not succeed, when the claim had counted this many attempts.
+    pub(super) fn failed(&mut self, job: Job, error: &Error, attempt: u32) {
+        self.touched = true;
+        self.tasks.remove(&job);
+        self.seen = None;
+        self.times = self.times.saturating_add(1);
+        if job == Job::Clone && matches!(error, Error::UnknownOutcome { .. }) {
+            self.unsure_until = Some(Instant::now() + SETTLED);
+        }
+        if matches!(error, Error::Running { .. }) {
+            self.runs = true;
+            self.done.remove(&Job::Stop);
+        }
+        let kind = kind(error, self.times);
+        self.trouble = Some(Trouble { job, kind, message: error.to_string(), attempt, times: self.times });
+    }
+}
+
+/// What to do about an error.
+const fn kind(error: &Error, times: u32) -> Kind {
+    match (error, error.class()) {
+        (Error::UnknownOutcome { .. }, _) | (_, Class::Conflict) if times < UNKNOWN => Kind::Stale,
+        (Error::Exhausted { .. }, _) => Kind::Room,
+        // The cluster says what is wrong with the login, and nothing is made meanwhile.
+        (Error::Auth { .. } | Error::Untrusted(_), _)
+        | (_, Class::Conflict | Class::Throttled(_) | Class::Unavailable) => Kind::Passing,
+        (_, Class::Refused) => Kind::Final,
+    }
+}
