@@ -33,7 +33,7 @@ use chassis::{Clock, Tasks};
 
 pub use control::{FaultId, FaultRule};
 pub use fixture::Fixture;
-pub use guest::{Act, Hook};
+pub use guest::{Act, Hardware, Hook, Inhabitant};
 pub use limits::Limits;
 pub use profile::Profile;
 pub use wire::{Authority, Dropped, Server, Service, Transport};
