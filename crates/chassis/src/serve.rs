@@ -1,7 +1,7 @@
 //! Small HTTP servers.
 //!
 //! [`Listener`] is what they stand on: limits on connections and slow clients, TLS with a certificate that is read again
-//! when it changes, and an orderly end with the program's [`Tasks`]. [`health`] is the one that every program has.
+//! when it changes, a word about who calls, and an orderly end with the program's [`Tasks`]. [`health`] is the one that every program has.
 
 mod bind;
 mod certificate;
@@ -19,7 +19,7 @@ use axum::routing::get;
 
 pub use bind::Bind;
 pub use certificate::{Certificate, CertificateError};
-pub use listener::Listener;
+pub use listener::{Caller, Listener, Places};
 
 use crate::Tasks;
 use crate::health::{Health, Report};

@@ -9,6 +9,7 @@
 //! the time or throw dice; the crate graph sees to that. The shell that observes and executes is the crate `operator`.
 
 pub mod claim;
+pub mod bootstrap;
 pub mod cloud_init;
 pub mod cluster;
 mod few;

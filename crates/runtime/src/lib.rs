@@ -8,7 +8,8 @@
 //!                     Health                  Leadership
 //! ```
 //!
-//! One driver serves every controller; one [`Writer`] makes every write, needs the lease and carries a precondition.
+//! One driver serves every controller; one [`Writer`] makes every write, needs the lease and carries a precondition. What
+//! runs on every replica has no lease and writes status through a [`Swap`].
 //! [`host`] is the life of a process around them, on the `chassis` that all our programs share. It is not a framework: it
 //! holds what three operators share and nothing else.
 
@@ -18,6 +19,7 @@ mod driver;
 mod events;
 mod key;
 mod parts;
+mod swap;
 mod writer;
 
 pub mod admin;
@@ -33,4 +35,5 @@ pub use events::{Notice, Recorder, Severity};
 pub use key::Key;
 pub use lease::Leadership;
 pub use parts::Parts;
+pub use swap::Swap;
 pub use writer::{Created, Writable, Writer};

@@ -71,29 +71,13 @@ impl Writer {
         self.need_lease(&operation)?;
         let params = PatchParams { field_manager: Some(self.field_manager.clone()), ..PatchParams::default() };
         let request = request_of(seen).patch(name_of(seen), &params, &Patch::Merge(guarded(seen, patch)));
-        self.send::<K>(&operation, request).await
+        send::<K>(&self.client, &operation, request).await
     }
 
     /// Gives `seen` this status, provided that it is still what the server has; returns its new version.
-    ///
-    /// An update, not a patch, because the server has a tenth less work with it; and only what identifies the object goes
-    /// with the status, because an update of a status takes nothing else.
     pub async fn replace_status<K: Writable>(&self, seen: &K, status: &Value) -> Result<String, Fault> {
-        let operation = format!("update {} status", K::kind(&()));
-        self.need_lease(&operation)?;
-        let meta = seen.meta();
-        let object = json!({
-            "apiVersion": K::api_version(&()),
-            "kind": K::kind(&()),
-            "metadata": {
-                "name": meta.name, "namespace": meta.namespace, "uid": meta.uid, "resourceVersion": meta.resource_version,
-            },
-            "status": status,
-        });
-        let params = PostParams { field_manager: Some(self.field_manager.clone()), ..PostParams::default() };
-        let body = object.to_string().into_bytes();
-        let request = request_of(seen).replace_subresource("status", name_of(seen), &params, body);
-        self.send::<K>(&operation, request).await
+        self.need_lease(&status_operation::<K>())?;
+        replace_status(&self.client, &self.field_manager, seen, status).await
     }
 
     /// Deletes `seen`, provided that it is still what the server has; an object that is gone already is fine.
@@ -115,7 +99,7 @@ impl Writer {
     pub async fn confirm<K: Writable>(&self, seen: &K) -> Result<(), Fault> {
         let operation = format!("confirm {}", K::kind(&()));
         let request = request_of(seen).get(name_of(seen), &GetParams::default());
-        let version = self.send::<K>(&operation, request).await?;
+        let version = send::<K>(&self.client, &operation, request).await?;
         if seen.meta().resource_version.as_deref() == Some(version.as_str()) {
             return Ok(());
         }
@@ -147,19 +131,48 @@ impl Writer {
         let namespace = object.meta().namespace.as_deref().unwrap_or("default");
         Api::namespaced(self.client.clone(), namespace)
     }
+}
 
-    /// Sends a request and asks for no more than the metadata in return, of which the version is all we need.
-    async fn send<K: Writable>(
-        &self,
-        operation: &str,
-        request: Result<http::Request<Vec<u8>>, RequestError>,
-    ) -> Result<String, Fault> {
-        let mut request = request.map_err(|error| fault(operation, kube::Error::BuildRequest(error)))?;
-        request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static(METADATA));
-        let answer = self.client.request::<PartialObjectMeta<K>>(request).await;
-        let answer = answer.map_err(|error| fault(operation, error))?;
-        Ok(answer.metadata.resource_version.unwrap_or_default())
-    }
+fn status_operation<K: Writable>() -> String {
+    format!("update {} status", K::kind(&()))
+}
+
+/// Gives `seen` this status, provided that it is still what the server has; returns its new version.
+///
+/// An update, not a patch, because the server has a tenth less work with it; and only what identifies the object goes
+/// with the status, because an update of a status takes nothing else.
+pub(crate) async fn replace_status<K: Writable>(
+    client: &Client,
+    field_manager: &str,
+    seen: &K,
+    status: &Value,
+) -> Result<String, Fault> {
+    let meta = seen.meta();
+    let object = json!({
+        "apiVersion": K::api_version(&()),
+        "kind": K::kind(&()),
+        "metadata": {
+            "name": meta.name, "namespace": meta.namespace, "uid": meta.uid, "resourceVersion": meta.resource_version,
+        },
+        "status": status,
+    });
+    let params = PostParams { field_manager: Some(field_manager.to_owned()), ..PostParams::default() };
+    let body = object.to_string().into_bytes();
+    let request = request_of(seen).replace_subresource("status", name_of(seen), &params, body);
+    send::<K>(client, &status_operation::<K>(), request).await
+}
+
+/// Sends a request and asks for no more than the metadata in return, of which the version is all we need.
+async fn send<K: Writable>(
+    client: &Client,
+    operation: &str,
+    request: Result<http::Request<Vec<u8>>, RequestError>,
+) -> Result<String, Fault> {
+    let mut request = request.map_err(|error| fault(operation, kube::Error::BuildRequest(error)))?;
+    request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static(METADATA));
+    let answer = client.request::<PartialObjectMeta<K>>(request).await;
+    let answer = answer.map_err(|error| fault(operation, error))?;
+    Ok(answer.metadata.resource_version.unwrap_or_default())
 }
 
 /// How a client asks for metadata only.

@@ -9,13 +9,12 @@ use kube::core::error_boundary::InvalidObject;
 use kube::core::object::HasStatus;
 use kube::{Resource, ResourceExt};
 use reconcile::{Backoff, Class, Fault, Finalizer, Next, Plan};
-use serde_json::Value;
 use tokio::time::Instant;
 use tracing::{Instrument, Span, field};
 
 use super::Controller;
 use super::state::State;
-use super::status::{self, Change};
+use super::status::{self, Change, json};
 use crate::cache::Entry;
 use crate::events::{Notice, Severity};
 use crate::lease::Leadership;
@@ -161,16 +160,10 @@ impl<C: Controller> Desk<C> {
 
     /// Writes the status and tells people; returns the object's new version.
     async fn write_status(&self, key: &Key, object: &C::Object, change: Change) -> Result<String, Fault> {
-        let notices = change.notices(|condition| self.controller.severity(condition));
         let version = self.writer.replace_status(object, &change.status).await?;
         self.remember_write(key, object, &version);
-        for condition in &change.transitions {
-            let (type_, status, reason) = (&condition.type_, &condition.status, &condition.reason);
-            tracing::info!(condition = %type_, status, reason, message = condition.message, "transition");
-        }
-        for notice in notices {
-            self.recorder.publish(&notice, &object.object_ref(&())).await;
-        }
+        let severity = |condition: &_| self.controller.severity(condition);
+        change.announce(&self.recorder, &object.object_ref(&()), severity).await;
         Ok(version)
     }
 
@@ -257,8 +250,4 @@ impl<C: Controller> Desk<C> {
 
 fn version_of<K: Resource>(object: &K) -> &str {
     object.meta().resource_version.as_deref().unwrap_or_default()
-}
-
-fn json(status: &impl serde::Serialize) -> Value {
-    serde_json::to_value(status).expect("a status is plain data with string keys, which always has a JSON form")
 }

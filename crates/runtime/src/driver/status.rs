@@ -4,11 +4,12 @@
 //! when it flips. Conditions of types the controller does not own belong to somebody else and are kept as they are.
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use reconcile::Fault;
 use serde_json::{Value, json};
 
-use crate::events::{Notice, Severity};
+use crate::events::{Notice, Recorder, Severity};
 
 /// The words of the driver's own condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +106,22 @@ fn settle(
 }
 
 impl Change {
+    /// Tells the log and people about a change that was written.
+    pub(crate) async fn announce(
+        &self,
+        recorder: &Recorder,
+        regarding: &ObjectReference,
+        severity: impl Fn(&Condition) -> Severity,
+    ) {
+        for condition in &self.transitions {
+            let (type_, status, reason) = (&condition.type_, &condition.status, &condition.reason);
+            tracing::info!(condition = %type_, status, reason, message = condition.message, "transition");
+        }
+        for notice in self.notices(severity) {
+            recorder.publish(&notice, regarding).await;
+        }
+    }
+
     /// What people are told about it; `severity` judges the controller's own conditions.
     pub(crate) fn notices(&self, severity: impl Fn(&Condition) -> Severity) -> Vec<Notice> {
         let told = self.transitions.iter().map(|condition| Notice {
@@ -123,6 +140,11 @@ impl Change {
         });
         told.chain(recovered).collect()
     }
+}
+
+/// A status as it goes over the wire.
+pub(crate) fn json(status: &impl serde::Serialize) -> Value {
+    serde_json::to_value(status).expect("a status is plain data with string keys, which always has a JSON form")
 }
 
 fn conditions_of(status: &Value) -> Vec<Condition> {

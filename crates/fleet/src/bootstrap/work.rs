@@ -1,0 +1,36 @@
+//! What a claim's machine has to do.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use api::MachineClaim;
+
+/// Bytes from the end of a command's output that are kept.
+pub const OUTPUT_BYTES: u32 = 2_048;
+
+/// One command to run. Its environment may be anything: it is not shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Work {
+    /// Program and arguments.
+    pub argv: Vec<String>,
+    /// The whole environment.
+    pub env: BTreeMap<String, String>,
+    /// The user it runs as; left out, the agent's unprivileged one.
+    pub user: Option<String>,
+    /// After this it is ended.
+    pub deadline: Option<Duration>,
+    /// Bytes from the end of its output that are wanted.
+    pub output_bytes: u32,
+}
+
+/// What the claim's machine has to do; none if that is not known here: what a runner needs is minted elsewhere.
+pub fn wanted(claim: &MachineClaim) -> Option<Work> {
+    let command = claim.spec.workload.command.as_ref()?;
+    Some(Work {
+        argv: command.argv.clone(),
+        env: command.env.iter().map(|variable| (variable.name.clone(), variable.value.clone())).collect(),
+        user: command.user.clone(),
+        deadline: claim.spec.lifecycle.job_timeout.map(api::Span::as_duration),
+        output_bytes: if claim.spec.capture_output { OUTPUT_BYTES } else { 0 },
+    })
+}
