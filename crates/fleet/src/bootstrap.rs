@@ -23,11 +23,8 @@ pub use report::{Ended, complain, finished, plain, started};
 pub use work::{OUTPUT_BYTES, Work, wanted};
 
 /// The conditions that are written here.
-pub const CONDITIONS: &[&str] = &[
-    ConditionType::Provisioning.as_str(),
-    ConditionType::Bootstrapped.as_str(),
-    ConditionType::Ready.as_str(),
-];
+pub const CONDITIONS: &[&str] =
+    &[ConditionType::Provisioning.as_str(), ConditionType::Bootstrapped.as_str(), ConditionType::Ready.as_str()];
 
 /// What somebody shows who wants to be believed.
 #[derive(Clone, Copy, Debug)]
@@ -90,12 +87,9 @@ fn is_over(claim: &MachineClaim, now: Timestamp) -> bool {
 const fn ends(phase: Phase) -> bool {
     match phase {
         Phase::Terminating | Phase::Succeeded | Phase::Failed => true,
-        Phase::Pending
-        | Phase::Provisioning
-        | Phase::Bootstrapping
-        | Phase::Ready
-        | Phase::Busy
-        | Phase::Draining => false,
+        Phase::Pending | Phase::Provisioning | Phase::Bootstrapping | Phase::Ready | Phase::Busy | Phase::Draining => {
+            false
+        }
     }
 }
 

@@ -8,8 +8,8 @@
 //! One module per kind, each with the same four words: `Observed`, `Step`, `plan`, `audit`. Nothing here can do I/O, tell
 //! the time or throw dice; the crate graph sees to that. The shell that observes and executes is the crate `operator`.
 
-pub mod claim;
 pub mod bootstrap;
+pub mod claim;
 pub mod cloud_init;
 pub mod cluster;
 mod few;

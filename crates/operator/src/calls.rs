@@ -6,10 +6,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use providers::http::{Meter, Observation};
 
-/// Metrics of this crate.
-pub const METRICS: &[Entry] = &[REQUESTS];
-
-const REQUESTS: Entry = Entry {
+/// The metric.
+pub(crate) const REQUESTS: Entry = Entry {
     name: "hyperfleet_provider_request_duration_seconds",
     kind: Kind::Histogram,
     labels: &["provider", "operation", "code"],

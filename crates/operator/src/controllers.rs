@@ -7,28 +7,40 @@ pub mod runner_jobs;
 
 use std::sync::Arc;
 
+use api::MachineClaim;
 use providers::http::{AddressPolicy, Cidr};
 use runtime::host::Host;
 use runtime::{Cache, Selection};
 
 use crate::Duty;
+use crate::bootstrap;
 use crate::calls::Calls;
 use crate::site::{Sites, over_the_network};
 
 /// Starts the given controllers in `host`.
 pub fn spawn(duties: &[Duty], host: &Host) {
     let runs = |wanted: &Duty| duties.iter().any(|duty| duty.name == wanted.name);
+    let mut watched = None;
+    let mut claims = || Cache::clone(watched.get_or_insert_with(|| claims_of(host)));
+    if runs(&bootstrap::DUTY) {
+        bootstrap::spawn(host, &claims());
+    }
     if runs(&runner_jobs::DUTY) {
         runner_jobs::spawn(host);
     }
     // Who looks after templates needs the connections, and who makes those needs to be told of templates.
     if runs(&hypervisor_clusters::DUTY) || runs(&machine_templates::DUTY) {
-        machines(host);
+        machines(host, claims());
     }
 }
 
+/// One watch of claims serves everybody in the process.
+fn claims_of(host: &Host) -> Cache<MachineClaim> {
+    Cache::spawn(&Selection::namespaces(&host.settings.namespaces), &host.client, &host.parts)
+}
+
 /// Clusters and templates, over the same connections and caches.
-fn machines(host: &Host) {
+fn machines(host: &Host, claims: Cache<MachineClaim>) {
     let dial = over_the_network(policy(host), Arc::new(Calls::new(&host.parts.metrics)));
     let live = host.live.effective.clone();
     let pace = Arc::new(move || live.borrow().duration("hypervisors.period"));
@@ -37,7 +49,6 @@ fn machines(host: &Host) {
     let (client, parts) = (&host.client, &host.parts);
     let clusters = Cache::spawn(&watched, client, parts);
     let templates = Cache::spawn(&watched, client, parts);
-    let claims = Cache::spawn(&watched, client, parts);
     let pools = Cache::spawn(&watched, client, parts);
     let sources = hypervisor_clusters::Sources { templates: templates.clone(), claims: claims.clone() };
     hypervisor_clusters::spawn(host, &sites, &clusters, &sources);

@@ -5,11 +5,13 @@
 //!                                                          │
 //!                          observe, execute (here) ◀──────┘──▶ plan, audit (crate `fleet`)
 //!                          site: the hypervisors we are connected to, each watched by a task of its own
+//!                          bootstrap: where fresh machines prove themselves
 //!   hyperfleet verify ─▶ verify ─▶ the conformance kit (crate `providers`) on a real hypervisor
 //! ```
 //!
 //! Each controller is one file with its rules beside it; the roster lists them in the sets that users deploy.
 
+pub mod bootstrap;
 mod calls;
 pub mod chance;
 pub mod cli;
@@ -20,5 +22,9 @@ mod roster;
 pub mod site;
 mod verify;
 
-pub use calls::METRICS;
+use chassis::metrics::Entry;
+
 pub use roster::{Duty, SETTINGS, Set, select, sets};
+
+/// Metrics of this crate.
+pub const METRICS: &[Entry] = &[calls::REQUESTS, bootstrap::REQUESTS];

@@ -3,6 +3,7 @@
 use chassis::settings::{Kind, Setting};
 use runtime::rbac::Rule;
 
+use crate::bootstrap;
 use crate::controllers::{hypervisor_clusters, machine_templates, runner_jobs};
 
 /// Controllers that run in one process under one account.
@@ -14,6 +15,8 @@ pub struct Set {
     pub summary: &'static str,
     /// The controllers in it.
     pub controllers: &'static [Duty],
+    /// Whether only one of its replicas acts at a time.
+    pub elects: bool,
 }
 
 /// One controller as the roster knows it.
@@ -27,11 +30,20 @@ pub struct Duty {
     pub rules: &'static [Rule],
 }
 
-const SETS: &[Set] = &[Set {
-    name: "fleet",
-    summary: "ephemeral VMs for CI jobs, on your own hypervisors",
-    controllers: &[hypervisor_clusters::DUTY, machine_templates::DUTY, runner_jobs::DUTY],
-}];
+const SETS: &[Set] = &[
+    Set {
+        name: "fleet",
+        summary: "ephemeral VMs for CI jobs, on your own hypervisors",
+        controllers: &[hypervisor_clusters::DUTY, machine_templates::DUTY, runner_jobs::DUTY],
+        elects: true,
+    },
+    Set {
+        name: "bootstrap",
+        summary: "where fresh VMs prove themselves; every replica serves",
+        controllers: &[bootstrap::DUTY],
+        elects: false,
+    },
+];
 
 /// The settings of `hyperfleet operator` beside those every process has.
 pub const SETTINGS: &[Setting] = &[
@@ -39,7 +51,7 @@ pub const SETTINGS: &[Setting] = &[
         key: "controllers.enabled",
         flag: "controllers",
         env: "CONTROLLERS",
-        default: "fleet",
+        default: "fleet,bootstrap",
         reload: false,
         kind: Kind::List,
         help: "Controllers to run, by name or by the name of their set",
@@ -70,6 +82,24 @@ pub const SETTINGS: &[Setting] = &[
         reload: false,
         kind: Kind::Ranges,
         help: "Ranges of addresses that hypervisors may not have: those of the cluster's pods and services",
+    },
+    Setting {
+        key: "bootstrap.listen",
+        flag: "bootstrap-listen",
+        env: "BOOTSTRAP_LISTEN",
+        default: ":8444",
+        reload: false,
+        kind: Kind::Address,
+        help: "Where fresh machines prove themselves, over TLS; 0 is off",
+    },
+    Setting {
+        key: "bootstrap.advertise",
+        flag: "bootstrap-advertise",
+        env: "BOOTSTRAP_ADVERTISE",
+        default: "",
+        reload: false,
+        kind: Kind::Text,
+        help: "The address that machines reach the bootstrap service at, as https://host:port",
     },
 ];
 
@@ -129,7 +159,7 @@ mod tests {
         let error = select(&names(&["flet"])).unwrap_err();
         assert_eq!(
             error.to_string(),
-            r#"controllers: "flet" is unknown; there are: fleet (hypervisor-clusters, machine-templates, runner-jobs)"#
+            r#"controllers: "flet" is unknown; there are: fleet (hypervisor-clusters, machine-templates, runner-jobs), bootstrap (bootstrap)"#
         );
     }
 

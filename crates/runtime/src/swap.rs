@@ -10,10 +10,10 @@ use kube::core::object::HasStatus;
 use reconcile::Fault;
 use serde::Serialize;
 
+use crate::Parts;
 use crate::driver::status::{self, json};
 use crate::events::{Recorder, Severity};
 use crate::writer::{Writable, replace_status};
-use crate::Parts;
 use chassis::Clock;
 
 /// Swaps the status of objects under one name; clones write under the same one.

@@ -8,6 +8,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use runtime::host::{self, Launch};
 
 use super::VERSION;
+use crate::bootstrap::Advertised;
 use crate::{Duty, SETTINGS, Set, controllers, print, select, sets};
 
 pub(super) fn command() -> Command {
@@ -93,6 +94,7 @@ pub(super) async fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     let (_, effective, _) = host::resolve(&launch).await.context("the settings are wrong")?;
     let duties = select(&effective.list("controllers.enabled"))?;
     launch.lease = lease_name(&duties);
+    Advertised::parse(effective.text("bootstrap.advertise")).context("the settings are wrong")?;
     if matches.get_flag("print-settings") {
         return Ok(print::out(&listing(&effective))?);
     }
@@ -100,10 +102,13 @@ pub(super) async fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// One Lease per choice of sets, so that deployments of different sets do not wait for each other.
+/// One Lease per choice of sets, so that deployments of different sets do not wait for each other. Sets that elect nobody
+/// do not count beside others: whether a process serves machines, too, is no reason for a second leader.
 fn lease_name(duties: &[Duty]) -> String {
-    let has = |set: &Set| set.controllers.iter().any(|known| duties.iter().any(|duty| duty.name == known.name));
-    let names: Vec<&str> = sets().iter().filter(|set| has(set)).map(|set| set.name).collect();
+    let has = |set: &&Set| set.controllers.iter().any(|known| duties.iter().any(|duty| duty.name == known.name));
+    let chosen: Vec<&Set> = sets().iter().filter(has).collect();
+    let alone = chosen.iter().all(|set| !set.elects);
+    let names: Vec<&str> = chosen.iter().filter(|set| set.elects || alone).map(|set| set.name).collect();
     format!("hyperfleet-{}", names.join("-"))
 }
 
@@ -124,4 +129,22 @@ fn listing(effective: &Effective) -> String {
         format!("{:widest$}  {value}  ({})\n", line.setting.key, line.source)
     };
     lines.iter().map(show).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lease_is_that_of_the_sets_that_elect_a_leader() {
+        for (names, lease) in [
+            (&["fleet"][..], "hyperfleet-fleet"),
+            (&["fleet", "bootstrap"], "hyperfleet-fleet"),
+            (&["bootstrap", "runner-jobs"], "hyperfleet-fleet"),
+            (&["bootstrap"], "hyperfleet-bootstrap"),
+        ] {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            assert_eq!(lease_name(&select(&names).unwrap()), lease);
+        }
+    }
 }

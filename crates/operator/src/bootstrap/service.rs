@@ -1,0 +1,267 @@
+//! What machines ask, answered.
+
+use std::sync::Arc;
+
+use api::{Condition, ConditionType, MachineClaim, MachineClaimStatus, Reason};
+use chassis::Clock;
+use fleet::bootstrap::{self as rules, Bound, CONDITIONS, Ended, Order, Presented, Refusal, Work};
+use jiff::Timestamp;
+use kube::{Client, Resource, ResourceExt};
+use protocol::{Beacon, Lease, Plan, Report, Start, Welcome};
+use reconcile::Class;
+use runtime::{Cache, Key, Notice, Parts, Selection, Severity, Swap};
+use secrecy::ExposeSecret;
+
+use super::attestor::{Case, judge};
+use super::denial::Denial;
+use super::ledger::Ledger;
+use super::limits::Limits;
+use super::requests::{Requests, Step};
+use super::{NAME, Peer, digest, words};
+
+/// A machine asks again after this many seconds; three times as long without an answer is its end.
+const LEASE: u64 = 10;
+
+/// Decisions about one claim until somebody else has to try: as many as there can be writers at once, and some more.
+const TRIES: u32 = 8;
+
+/// The service; clones are the same one.
+#[derive(Clone)]
+pub struct Bootstrap(Arc<Inner>);
+
+struct Inner {
+    ledger: Ledger,
+    limits: Limits,
+    swap: Swap,
+    clock: Clock,
+    requests: Requests,
+}
+
+/// What to do about a claim as it was seen.
+enum Decision<T> {
+    /// Answer.
+    Sure(T),
+    /// Answer, unless the claim has moved on since it was seen.
+    Doubtful(T),
+    /// Write, then answer.
+    Write(Box<MachineClaimStatus>, T),
+}
+
+type Answer<T> = Result<T, Denial>;
+
+impl Bootstrap {
+    /// A service over `claims`, which are those of `selection`.
+    pub fn new(
+        client: &Client,
+        claims: &Cache<MachineClaim>,
+        selection: &Selection,
+        parts: &Parts,
+        instance: &str,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            ledger: Ledger::new(client, claims, selection),
+            limits: Limits::new(parts.clock),
+            swap: Swap::new(client, parts, NAME, instance),
+            clock: parts.clock,
+            requests: Requests::new(&parts.metrics),
+        }))
+    }
+
+    /// Somebody shows a token, and is told what to do if he is believed.
+    pub(super) async fn start(&self, id: &str, start: &Start, peer: &Peer) -> Answer<Welcome> {
+        let Some(key) = &peer.key else { return Err(self.stranger(peer, "no-certificate")) };
+        let token_hash = digest(start.token.expose_secret().as_bytes());
+        let Some(claim) = self.0.ledger.by_id(id) else { return Err(self.stranger(peer, "unknown-id")) };
+        if !rules::is_token_of(&claim, &token_hash) {
+            return Err(self.wrong_token(&claim, id, peer).await);
+        }
+        self.0.limits.key(key).map_err(Denial::Limited)?;
+        if self.0.ledger.is_held_by_another(key, &claim) {
+            return Err(Denial::Refused("key-of-another"));
+        }
+        let presented =
+            Presented { token_hash: &token_hash, key_hash: key, machine: &start.machine, from: peer.address };
+        let work = self.settle(claim, |claim, now| admit(&Case { claim, presented: &presented, now })).await?;
+        tracing::info!(id, agent = rules::plain(&start.agent), from = %peer.address, "machine believed");
+        Ok(Welcome { plan: plan(work), lease: Lease { seconds: LEASE, order: protocol::Order::GoOn } })
+    }
+
+    /// A machine asks to go on.
+    pub(super) async fn lease(&self, peer: &Peer) -> Answer<Lease> {
+        let claim = self.holder(peer).await?;
+        let Some(true) = peer.key.as_ref().map(|key| rules::by_key(&claim, key)) else {
+            return Err(Denial::Refused("not-bound"));
+        };
+        let order = match rules::order(&claim, self.0.clock.now()) {
+            Order::GoOn => protocol::Order::GoOn,
+            Order::Drain => protocol::Order::Drain,
+            Order::End => protocol::Order::End,
+        };
+        Ok(Lease { seconds: LEASE, order })
+    }
+
+    /// A machine tells what its work does.
+    pub(super) async fn report(&self, report: &Report, peer: &Peer) -> Answer<()> {
+        let claim = self.holder(peer).await?;
+        let Some(key) = &peer.key else { return Err(Denial::Refused("no-certificate")) };
+        self.settle(claim, |claim, now| {
+            if rules::released_by_key(claim, key) {
+                return Decision::Sure(Ok(()));
+            }
+            if !rules::by_key(claim, key) {
+                return Decision::Doubtful(Err(Denial::Refused("not-bound")));
+            }
+            let status = match report {
+                Report::Started => rules::started(claim, now),
+                Report::Finished(finish) => {
+                    let (trouble, output) = (finish.trouble.as_deref(), finish.output.as_deref());
+                    rules::finished(claim, &Ended { exit_code: finish.exit_code, trouble, output }, now)
+                }
+            };
+            status.map_or(Decision::Sure(Ok(())), |status| Decision::Write(Box::new(status), Ok(())))
+        })
+        .await
+    }
+
+    /// Somebody says that he is a machine and why he cannot prove it.
+    pub(super) async fn beacon(&self, id: &str, beacon: &Beacon, peer: &Peer) -> Answer<()> {
+        let Some(claim) = self.0.ledger.by_id(id) else { return Err(self.stranger(peer, "unknown-id")) };
+        self.0.limits.source(peer.address).and_then(|()| self.0.limits.record(id)).map_err(Denial::Limited)?;
+        let sentence = words::sentence(beacon, peer.address, self.0.clock.now());
+        if rules::complain(&claim, &sentence).is_none() || !self.0.limits.may_complain(&uid(&claim)) {
+            return Ok(());
+        }
+        self.settle(claim, |claim, _| match rules::complain(claim, &sentence) {
+            Some(status) => Decision::Write(Box::new(status), Ok(())),
+            None => Decision::Sure(Ok(())),
+        })
+        .await
+    }
+
+    /// Counts and logs what became of a request; what was refused is never told to whom it was.
+    pub(super) fn note<T>(&self, step: Step, peer: &Peer, answer: &Answer<T>) {
+        let result = answer.as_ref().map_or_else(Denial::result, |_| "ok");
+        self.0.requests.count(step, result);
+        let (step, from) = (step.as_str(), peer.address);
+        match answer {
+            Ok(_) => tracing::debug!(step, %from, "answered"),
+            Err(Denial::Refused(why)) => tracing::warn!(step, %from, why, "refused"),
+            Err(Denial::Unavailable(what)) => tracing::warn!(step, %from, what, "not answered"),
+            Err(Denial::Limited(_) | Denial::Malformed | Denial::TooLong | Denial::TooSlow) => {
+                tracing::debug!(step, %from, result, "not answered");
+            }
+        }
+    }
+
+    /// The claim that the caller's key is bound to.
+    async fn holder(&self, peer: &Peer) -> Answer<Arc<MachineClaim>> {
+        let Some(key) = &peer.key else { return Err(self.stranger(peer, "no-certificate")) };
+        if let Some(claim) = self.0.ledger.by_key(key) {
+            self.0.limits.key(key).map_err(Denial::Limited)?;
+            return Ok(claim);
+        }
+        // He may have been believed a moment ago, by another replica: to refuse him would be to kill his machine.
+        self.0.limits.source(peer.address).map_err(Denial::Limited)?;
+        if let Some(claim) = self.0.ledger.by_key_soon(key).await {
+            return Ok(claim);
+        }
+        if !self.0.limits.may_list() {
+            return Err(Denial::Unavailable("nobody knows the key yet"));
+        }
+        self.0.ledger.search(key).await?.ok_or(Denial::Refused("unknown-key"))
+    }
+
+    /// The answer to somebody who has nothing to show.
+    fn stranger(&self, peer: &Peer, why: &'static str) -> Denial {
+        self.0.limits.source(peer.address).map_or_else(Denial::Limited, |()| Denial::Refused(why))
+    }
+
+    /// The answer to a wrong token. It locks nothing: ids are public, and nobody may kill a machine by knowing one.
+    async fn wrong_token(&self, claim: &MachineClaim, id: &str, peer: &Peer) -> Denial {
+        if let Err(wait) = self.0.limits.source(peer.address).and_then(|()| self.0.limits.record(id)) {
+            return Denial::Limited(wait);
+        }
+        if self.0.limits.may_warn(&uid(claim)) {
+            let notice = Notice {
+                severity: Severity::Warning,
+                reason: Reason::AttestationFailed.as_str().to_owned(),
+                action: ConditionType::Bootstrapped.as_str().to_owned(),
+                note: format!("somebody at {} showed a wrong token for this machine; it is not harmed", peer.address),
+                occasion: String::new(),
+            };
+            self.0.swap.recorder().publish(&notice, &claim.object_ref(&())).await;
+        }
+        Denial::Refused(Refusal::UnknownToken.as_str())
+    }
+
+    /// Decides about a claim until what was decided on is what there is.
+    async fn settle<T>(
+        &self,
+        mut claim: Arc<MachineClaim>,
+        decide: impl Fn(&MachineClaim, Timestamp) -> Decision<Answer<T>>,
+    ) -> Answer<T> {
+        let mut fresh = false;
+        for _ in 0..TRIES {
+            match decide(&claim, self.0.clock.now()) {
+                Decision::Sure(answer) => return answer,
+                Decision::Doubtful(answer) if fresh || !self.0.limits.may_look(&uid(&claim)) => return answer,
+                Decision::Doubtful(_) => {}
+                Decision::Write(status, answer) => {
+                    match self.0.swap.status(&*claim, &status, CONDITIONS, severity).await {
+                        Ok(_) => return answer,
+                        Err(fault) if fault.class() == Class::Conflict => {}
+                        Err(fault) => return Err(fault.into()),
+                    }
+                }
+            }
+            claim = self.0.ledger.read(&claim).await?.ok_or(Denial::Refused("gone"))?;
+            fresh = true;
+        }
+        tracing::warn!(claim = %Key::of(&claim.metadata), "too many write to it at once");
+        Err(Denial::Unavailable("too many write to the claim at once"))
+    }
+}
+
+/// Whether somebody is believed, and what he gets then.
+fn admit(case: &Case<'_>) -> Decision<Answer<Work>> {
+    let verdict = judge(case);
+    let refused = |refusal: &Refusal| Err(Denial::Refused(refusal.as_str()));
+    let (bound, work) = match verdict {
+        Ok(bound) => (bound, rules::wanted(case.claim)),
+        Err(refusal @ Refusal::UnknownToken) => return Decision::Sure(refused(&refusal)),
+        Err(Refusal::Stolen(status)) => {
+            return Decision::Write(status, Err(Denial::Refused("stolen")));
+        }
+        Err(
+            refusal @ (Refusal::WrongMachine
+            | Refusal::Expired
+            | Refusal::Ended
+            | Refusal::Challenged
+            | Refusal::Spent
+            | Refusal::Revoked),
+        ) => return Decision::Doubtful(refused(&refusal)),
+    };
+    // Nothing is used up while there is nothing to give.
+    let Some(work) = work else { return Decision::Sure(Err(Denial::Unavailable("its work is not known yet"))) };
+    match bound {
+        Bound::First(status) => Decision::Write(status, Ok(work)),
+        Bound::Again => Decision::Sure(Ok(work)),
+    }
+}
+
+fn plan(work: Work) -> Plan {
+    let Work { argv, env, user, deadline, output_bytes } = work;
+    let deadline_seconds = deadline.map(|deadline| deadline.as_secs());
+    Plan { argv, env, user, files: Vec::new(), deadline_seconds, output_bytes }
+}
+
+/// Only a proof that failed calls for somebody; that a machine is made, or has ended, is what it was for.
+fn severity(condition: &Condition) -> Severity {
+    let failed = condition.reason == Reason::AttestationFailed.as_str()
+        || (condition.type_ == ConditionType::Bootstrapped.as_str() && condition.status == "False");
+    if failed { Severity::Warning } else { Severity::Normal }
+}
+
+fn uid(claim: &MachineClaim) -> String {
+    claim.uid().unwrap_or_default()
+}
