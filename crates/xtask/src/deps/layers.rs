@@ -50,7 +50,7 @@ pub(super) const LAYERS: &[Layer] = &[
     library("providers", &["reconcile"], Reach::Outside),
     library("protocol", &[], Reach::Outside),
     library("chassis", &["reconcile"], Reach::Outside),
-    library("agent", &["protocol", "chassis"], Reach::Outside),
+    Layer { name: "agent", uses: &["protocol", "chassis"], reach: Reach::Outside, program: true },
     library("runtime", &["reconcile", "chassis"], Reach::Kubernetes),
     library("executor", &["protocol", "api", "chassis", "runtime"], Reach::Kubernetes),
     library("apiserver", &["api", "chassis"], Reach::Types),

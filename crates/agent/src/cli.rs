@@ -1,0 +1,180 @@
+//! The program: reads the seed, lives, powers off whatever happened.
+
+use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use protocol::{Beacon, Seed, Stage, path};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::{Ending, Host, Line, Machine, Patience, Wire, hardening, live, power_off, seed};
+
+/// The exit code of a program that has nothing to do on this machine.
+const NOT_OURS: u8 = 3;
+
+/// The agent in a VM: proves itself, runs one piece of work, reports, powers off.
+#[derive(Debug, Parser)]
+#[command(name = "hyperfleet-agent", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Lives once, and powers the machine off.
+    ///
+    /// Only the machine whose firmware has the seed's UUID is powered off. On any other the program exits with code 3
+    /// and does nothing.
+    Run(Flags),
+}
+
+#[derive(Debug, Args)]
+struct Flags {
+    /// Where the seed is: a directory with hyperfleet.json, an ISO image, or a device with one [default: the medium
+    /// labelled cidata, /dev/sr0 or /dev/sr1, waiting for them]
+    #[arg(long, value_name = "PATH")]
+    seed: Option<PathBuf>,
+    /// Run this by /bin/sh at the end, always, and never power off the machine.
+    #[arg(long, value_name = "COMMAND")]
+    power_off_command: Option<String>,
+    /// Where the firmware's values are; only together with --power-off-command.
+    #[arg(long, value_name = "DIR", default_value = "/sys/class/dmi/id", requires = "power_off_command")]
+    dmi: PathBuf,
+    /// Where the work's files go; must be in memory.
+    #[arg(long, value_name = "DIR", default_value = "/run/hyperfleet")]
+    run_dir: PathBuf,
+    /// The user that work runs as that names none [default: hyperfleet, or whoever the agent is if that is not root]
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// Go on although the machine swaps. Dangerous: tokens and credentials can reach the disk and outlive the machine.
+    #[arg(long)]
+    allow_swap: bool,
+}
+
+/// Runs the program with these arguments.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let Cli { command } = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _: Result<(), _> = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).with_target(false).init();
+    match command {
+        Command::Run(flags) => once(&flags),
+    }
+}
+
+/// One life and its end.
+fn once(flags: &Flags) -> ExitCode {
+    hardening::keep_memory_private();
+    let seed = match &flags.seed {
+        Some(path) => seed::read(path),
+        None => seed::find(),
+    };
+    let seed = seed.inspect_err(|error| tracing::error!(%error, "there is no seed to live by")).ok();
+    let (firmware, wanted) = (power_off::firmware(&flags.dmi), seed.as_ref().map(|seed| seed.machine.as_str()));
+    let off = power_off::choose(firmware.as_deref(), wanted, flags.power_off_command.as_deref());
+    let code = match (&seed, firmware) {
+        (Some(seed), Some(firmware)) if power_off::is_ours(Some(&firmware), wanted) => {
+            tracing::info!(machine = firmware, service = seed.url, "this machine has a seed");
+            // Whatever goes wrong in there, the machine is powered off.
+            let ending = catch_unwind(AssertUnwindSafe(|| lives(flags, seed, &firmware)));
+            told(&ending.unwrap_or_else(|_| Err("the agent met a mistake of its own".to_owned())))
+        }
+        (_, firmware) => {
+            let firmware = firmware.as_deref().unwrap_or("unknown");
+            tracing::error!(
+                firmware,
+                seed = wanted.unwrap_or("none"),
+                "the seed is not this machine's: nothing is done"
+            );
+            ExitCode::from(NOT_OURS)
+        }
+    };
+    off.carry_out();
+    code
+}
+
+fn told(ending: &Result<Ending, String>) -> ExitCode {
+    match ending {
+        Ok(Ending::Finished(exit)) => {
+            tracing::info!(%exit, "the work is done");
+            ExitCode::SUCCESS
+        }
+        Ok(ending) => {
+            tracing::error!(%ending, "the work did not come to its own end");
+            ExitCode::FAILURE
+        }
+        Err(why) => {
+            tracing::error!(why, "there was no work");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn lives(flags: &Flags, seed: &Seed, firmware: &str) -> Result<Ending, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| format!("cannot start: {error}"))?;
+    let ending = runtime.block_on(life(flags, seed, firmware));
+    // A name lookup that hangs must not keep the machine up.
+    runtime.shutdown_background();
+    ending
+}
+
+async fn life(flags: &Flags, seed: &Seed, firmware: &str) -> Result<Ending, String> {
+    let line = Wire::new(seed).map_err(|error| error.to_string())?;
+    let host = Host::new(&flags.run_dir, flags.user.clone());
+    if let Err(trouble) = prepare(flags) {
+        let beacon = Beacon { stage: Stage::Prepare, trouble: trouble.clone(), clock: host.clock() };
+        let beacon = serde_json::to_vec(&beacon).expect("texts have a form in JSON");
+        line.beacon(&path::beacon(&seed.id), beacon).await;
+        return Err(trouble);
+    }
+    let patience = Patience::default();
+    let stop = |kind| signal(kind).map_err(|error| format!("cannot listen to signals: {error}"));
+    let (mut terminate, mut interrupt) = (stop(SignalKind::terminate())?, stop(SignalKind::interrupt())?);
+    tokio::select! {
+        ending = live(seed, firmware, &line, &host, &patience) => Ok(ending),
+        _ = terminate.recv() => Err("the agent was told to stop".to_owned()),
+        _ = interrupt.recv() => Err("the agent was told to stop".to_owned()),
+    }
+}
+
+fn prepare(flags: &Flags) -> Result<(), String> {
+    if !flags.allow_swap {
+        hardening::refuse_swap(Path::new("/proc/swaps"))?;
+    }
+    hardening::make_run_dir(&flags.run_dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complaint(arguments: &[&str]) -> clap::Error {
+        let arguments = ["hyperfleet-agent", "run"].iter().chain(arguments);
+        Cli::try_parse_from(arguments).expect_err("these arguments are wrong")
+    }
+
+    #[test]
+    fn another_firmware_needs_a_command_in_place_of_power_off() {
+        let error = complaint(&["--dmi", "/elsewhere"]);
+        assert_eq!(error.kind(), clap::error::ErrorKind::MissingRequiredArgument);
+        assert!(error.to_string().contains("--power-off-command"), "{error}");
+        let both = ["hyperfleet-agent", "run", "--dmi", "/elsewhere", "--power-off-command", "true"];
+        assert!(Cli::try_parse_from(both).is_ok());
+    }
+
+    #[test]
+    fn without_flags_everything_is_the_real_thing() {
+        let Command::Run(flags) = Cli::try_parse_from(["hyperfleet-agent", "run"]).unwrap().command;
+        assert_eq!(flags.dmi, Path::new("/sys/class/dmi/id"));
+        assert_eq!(flags.run_dir, Path::new("/run/hyperfleet"));
+        assert!(flags.power_off_command.is_none() && flags.seed.is_none() && !flags.allow_swap);
+    }
+}

@@ -1,0 +1,38 @@
+//! The agent in a fresh VM: one life, one piece of work, power-off.
+//!
+//! ```text
+//!   seed ─▶ is this the machine? ── no ──▶ exit 3, nothing is touched
+//!                  │ yes
+//!                  ▼
+//!   start ── plan, lease ──▶ work begins ──▶ started
+//!     │                        │   ▲ lease, again and again: go on, drain, end
+//!     │ not reached,           ▼   │
+//!     │ not trusted,       it exits, its deadline passes, the lease is lost, the service says end
+//!     │ refused                │
+//!     │                        ▼
+//!     └────────────────▶ finished ──▶ power-off, whatever happened
+//! ```
+//!
+//! [`live`] is all of it between seed and power-off. It talks through a [`Line`] and works on a [`Machine`], so that a
+//! whole life runs in a test's own time; [`Wire`] and [`Host`] are the real ones. [`cli`] is the program around it, and
+//! the only place that powers anything off.
+
+pub mod cli;
+mod hardening;
+mod host;
+mod life;
+mod line;
+mod machine;
+pub mod power_off;
+pub mod seed;
+mod uuid;
+mod wire;
+
+pub use host::{Host, Running};
+pub use life::{Ending, Patience, live};
+pub use line::{Answer, Line, LineError};
+pub use machine::{Exit, Machine, Work};
+pub use wire::{Wire, WireError};
+
+/// The agent's version, as the service is told.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
