@@ -1,10 +1,14 @@
-//! The operator's machine controllers in worlds: clusters and templates.
+//! The operator's machine controllers in worlds: clusters, templates and claims.
 
 #![allow(missing_docs, reason = "tests are their own documentation")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
 
+#[path = "virtual_machines/claims.rs"]
+mod claims;
 #[path = "virtual_machines/clusters.rs"]
 mod clusters;
+#[path = "virtual_machines/guests.rs"]
+mod guests;
 #[path = "virtual_machines/templates.rs"]
 mod templates;
 #[path = "virtual_machines/yard.rs"]

@@ -12,6 +12,7 @@ mod supply;
 mod wiring;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::{
     Condition, HypervisorCluster, HypervisorMachineTemplate, MachineClaim, MachineClaimStatus, Reason, Step as Where,
@@ -22,7 +23,7 @@ use futures::future::BoxFuture;
 use jiff::Timestamp;
 use kube::{Client, ResourceExt};
 use providers::hypervisor::Bytes;
-use reconcile::{Fault, Plan, Violation};
+use reconcile::{Backoff, Fault, Plan, Violation};
 use runtime::host::Host;
 use runtime::rbac::{Rule, Scope};
 use runtime::{Cache, Controller, Key, Severity, Writer};
@@ -90,6 +91,12 @@ pub type Invite = Arc<dyn Fn() -> BoxFuture<'static, Result<Result<Invitation, S
 /// How failed attempts are repeated, unless the template says otherwise; asked anew each time.
 pub type AskPolicy = Arc<dyn Fn() -> Policy + Send + Sync>;
 
+/// How failed attempts are repeated, unless somebody says otherwise.
+pub const POLICY: Policy = Policy {
+    backoff: Backoff { initial: Duration::from_secs(5), factor: 2.0, max: Duration::from_mins(5), jitter: 0.2 },
+    attempts: 10,
+};
+
 /// Starts it.
 pub fn spawn(host: &Host, sites: &Sites, sources: &Sources, invite: Invite, policy: AskPolicy) {
     let controller = MachineClaims::new(sites, sources, &host.client, host.parts.clock, real_chance(), invite, policy);
@@ -153,8 +160,7 @@ impl MachineClaims {
     fn policy(&self, supply: Option<&Supply>) -> Policy {
         let usual = (self.policy)();
         let Some(own) = supply.and_then(|supply| supply.template.spec.backoff.as_ref()) else { return usual };
-        let backoff =
-            reconcile::Backoff { initial: own.initial.as_duration(), max: own.max.as_duration(), ..usual.backoff };
+        let backoff = Backoff { initial: own.initial.as_duration(), max: own.max.as_duration(), ..usual.backoff };
         Policy { backoff, attempts: u32::from(own.max_attempts) }
     }
 
@@ -275,7 +281,7 @@ fn nothing_seen(claim: Arc<MachineClaim>) -> claim::Observed {
         errands: claim::Errands::default(),
         sight: Sight::Unasked,
         life: Life::Unknown,
-        policy: Policy { backoff: reconcile::Backoff::DRIVER, attempts: 0 },
+        policy: POLICY,
     }
 }
 

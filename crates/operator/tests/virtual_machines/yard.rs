@@ -7,8 +7,10 @@ use api::HypervisorCluster;
 use chassis::health::Health;
 use chassis::metrics::Metrics;
 use kube::Client;
+use operator::bootstrap::{Bootstrap, router};
 use operator::chance::Chance;
 use operator::controllers::hypervisor_clusters::{self, HypervisorClusters, Sources};
+use operator::controllers::machine_claims::{self, AskPolicy, Invitation, Invite, MachineClaims};
 use operator::controllers::machine_templates::{self, MachineTemplates};
 use operator::site::{Dial, Sites};
 use runtime::client::{Guard, Limits};
@@ -18,6 +20,8 @@ use serde_json::{Value, json};
 use sim::proxmox::{Fixture, Options, Release, Simulator};
 use sim::world::{Desk, Nature, Person, World};
 use tower::ServiceBuilder;
+
+use crate::guests::Guests;
 
 pub(crate) const TOKEN: &str = "op@pve!hf";
 pub(crate) const SECRET: &str = "11111111-1111-4111-8111-111111111111";
@@ -30,6 +34,7 @@ pub(crate) const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 pub(crate) struct Yard {
     pub(crate) world: World,
     pub(crate) person: Person,
+    pub(crate) guests: Guests,
 }
 
 impl Yard {
@@ -39,8 +44,10 @@ impl Yard {
         for crd in api::crds() {
             kubernetes.define(&serde_json::to_value(crd).unwrap()).unwrap();
         }
-        world.start("operator", operate);
-        Self { world: world.clone(), person: world.person("person", "kube") }
+        let guests = Guests::default();
+        let door = guests.clone();
+        world.start("operator", move |desk| operate(desk, &door));
+        Self { world: world.clone(), person: world.person("person", "kube"), guests }
     }
 
     /// The same with the cluster `pve`, which has had a minute to become ready, and its hypervisor.
@@ -56,7 +63,8 @@ impl Yard {
 
     /// A hypervisor that answers at `https://{name}:8006`.
     pub(crate) fn hypervisor(&self, name: &str) -> Simulator {
-        let options = Options::new(Release::V9, Fixture::Demo, self.world.clock());
+        let hook = self.guests.hook();
+        let options = Options { hook, ..Options::new(Release::V9, Fixture::Demo, self.world.clock()) };
         let simulator = Simulator::new(options, self.world.tasks());
         self.world.serve(name, Nature::Other, simulator.service());
         simulator
@@ -88,6 +96,33 @@ impl Yard {
 
     pub(crate) async fn secret(&self, name: &str, id: &str, secret: &str) {
         self.person.create(SECRETS, &credentials(name, id, secret)).await.unwrap();
+    }
+
+    /// The same with the template `small`, which is valid.
+    pub(crate) async fn with_template(world: &World) -> (Self, Simulator) {
+        let (yard, pve) = Self::with_cluster(world).await;
+        yard.template("small", |_| {}).await;
+        yard.pass(5).await;
+        (yard, pve)
+    }
+
+    /// A claim for one command.
+    pub(crate) async fn claim(&self, name: &str, argv: &[&str], change: impl FnOnce(&mut Value)) {
+        let mut object = json!({
+            "apiVersion": "hypervisor.hyperfleet.io/v1alpha1", "kind": "MachineClaim", "metadata": { "name": name },
+            "spec": { "templateRef": { "name": "small" }, "workload": { "command": { "argv": argv } } },
+        });
+        change(&mut object);
+        self.person.create(CLAIMS, &object).await.unwrap();
+    }
+
+    /// A claim as it is; null if it is gone.
+    pub(crate) async fn claimed(&self, name: &str) -> Value {
+        self.person.get(&format!("{CLAIMS}/{name}")).await.unwrap_or_default()
+    }
+
+    pub(crate) async fn phase(&self, name: &str) -> String {
+        self.claimed(name).await["status"]["phase"].as_str().unwrap_or_default().to_owned()
     }
 
     /// A claim that says it has a machine on a cluster.
@@ -161,7 +196,7 @@ pub(crate) fn cluster(name: &str) -> Value {
 }
 
 /// One replica of the operator.
-fn operate(desk: &Desk) {
+fn operate(desk: &Desk, guests: &Guests) {
     let parts =
         Parts { clock: desk.clock, tasks: desk.tasks.clone(), health: Health::new(), metrics: Metrics::new("world") };
     let guard = Guard::new(Limits::default(), parts.clock, parts.metrics.clone());
@@ -189,6 +224,19 @@ fn operate(desk: &Desk) {
     let controller = MachineTemplates::new(&sites, &sources, &client);
     let driver = Driver::new(controller, &templates, &client, &leadership, &instance, &parts);
     machine_templates::wire(driver, &templates, &sources).spawn();
+    let machine_templates::Sources { clusters, claims, .. } = sources;
+    let service = Bootstrap::new(&client, &claims, &all, &parts, &instance);
+    guests.open(router(&service));
+    let sources = machine_claims::Sources { templates, clusters, claims };
+    let invite: Invite = Arc::new(|| {
+        let invitation = Invitation { url: "https://bootstrap:8444".to_owned(), authority: "ours".to_owned() };
+        Box::pin(async move { Ok(Ok(invitation)) })
+    });
+    let policy: AskPolicy = Arc::new(|| machine_claims::POLICY);
+    let controller = MachineClaims::new(&sites, &sources, &client, parts.clock, chance(desk), invite, policy);
+    let memory = controller.memory();
+    let driver = Driver::new(controller, &sources.claims, &client, &leadership, &instance, &parts);
+    machine_claims::wire(driver, memory, &sites, &sources).spawn();
 }
 
 /// Every endpoint is a destination of the world, by its host name.
