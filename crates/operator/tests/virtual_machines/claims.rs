@@ -1,39 +1,305 @@
 //! Claims from their creation to nothing left behind.
 
+use std::time::Duration;
+
+use agent::{Ending, Line};
+use operator::bootstrap::{Peer, digest};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use sim::proxmox::Simulator;
-use sim::world::World;
+use sim::world::{World, across};
 
-use crate::yard::Yard;
+use crate::guests::Through;
+use crate::yard::{CLAIMS, FOREIGN, Yard};
 
-/// VMs of ours and seeds on the hypervisor.
-pub(crate) fn left(pve: &Simulator) -> (usize, usize) {
+/// Everything that a machine could leave on a hypervisor, and what it must not touch there.
+pub(crate) fn there(pve: &Simulator) -> Value {
     let state = pve.state();
-    let vms = state["vms"].as_object().map(|vms| vms.keys().filter(|id| id.starts_with("60")).count());
-    let text = state["storages"].to_string();
-    (vms.unwrap_or_default(), text.matches("hyperfleet-").count())
+    json!([state["vms"], state["volumes"], state["pools"], state["heldLocks"], state["runningTasks"]])
+}
+
+/// VMs that are not somebody else's.
+pub(crate) fn ours(pve: &Simulator) -> Vec<Value> {
+    let state = pve.state();
+    let vms = state["vms"].as_array().unwrap().iter();
+    vms.filter(|vm| (6000..6100).contains(&vm["vmid"].as_u64().unwrap()) && vm["vmid"] != FOREIGN).cloned().collect()
+}
+
+/// Watches a claim until it is in that phase, or gone; the phases on the way.
+pub(crate) async fn until(yard: &Yard, name: &str, phase: &str, seconds: u64) -> Vec<String> {
+    let mut phases: Vec<String> = Vec::new();
+    for _ in 0..seconds * 10 {
+        let now = yard.phase(name).await;
+        if phases.last() != Some(&now) {
+            phases.push(now.clone());
+        }
+        if now == phase {
+            break;
+        }
+        yard.world.pass(Duration::from_millis(100)).await;
+    }
+    phases
 }
 
 #[test]
 fn a_claim_runs_its_command_and_leaves_nothing_behind() {
     World::run(1, async |world| {
         let (yard, pve) = Yard::with_template(&world).await;
-        yard.claim("hello", &["sleep", "20"], |_| {}).await;
-        let mut phases: Vec<String> = Vec::new();
-        for _ in 0..1200 {
-            world.pass(std::time::Duration::from_millis(100)).await;
-            let phase = yard.phase("hello").await;
-            if phases.last() != Some(&phase) {
-                phases.push(phase);
-            }
-        }
-        println!(
-            "{phases:?}\n{}\n{:?}",
-            serde_json::to_string_pretty(&yard.claimed("hello").await["status"]).unwrap(),
-            yard.guests.endings()
+        let before = there(&pve);
+        yard.claim("hello", &["sleep", "20"], |claim| claim["spec"]["captureOutput"] = json!(true)).await;
+        let phases = until(&yard, "hello", "Succeeded", 120).await;
+        let seen: Vec<&str> = phases.iter().map(String::as_str).filter(|phase| !phase.is_empty()).collect();
+        assert!(
+            ["Provisioning", "Bootstrapping", "Busy", "Terminating", "Succeeded"]
+                .iter()
+                .all(|phase| seen.contains(phase)),
+            "{seen:?}"
         );
-        println!("{:?}", yard.events("hello").await);
-        println!("{}", serde_json::to_string_pretty(&pve.state()["vms"]).unwrap());
-        assert_eq!(left(&pve), (0, 0));
+        let status = yard.claimed("hello").await["status"].clone();
+        assert_eq!((&status["outcome"]["exitCode"], &status["outcome"]["output"]), (&json!(0), &json!("done\n")));
+        assert_eq!(yard.guests.endings(), [(vm_of(&status), Ending::Finished(agent::Exit::Code(0)))]);
+        assert_eq!(there(&pve), before);
+        // An hour later nobody needs it any more.
+        yard.pass(3_700).await;
+        assert_eq!(yard.claimed("hello").await, Value::Null);
+        assert_eq!(there(&pve), before);
     });
+}
+
+fn vm_of(status: &Value) -> u32 {
+    status["allocation"]["vmId"].as_u64().unwrap().try_into().unwrap()
+}
+
+#[test]
+fn a_failing_command_says_how_it_failed() {
+    World::run(2, async |world| {
+        let (yard, pve) = Yard::with_template(&world).await;
+        let before = there(&pve);
+        yard.claim("bad", &["exit", "3", "after", "1"], |_| {}).await;
+        until(&yard, "bad", "Failed", 120).await;
+        let claim = yard.claimed("bad").await;
+        assert_eq!((&claim["status"]["phase"], &claim["status"]["outcome"]["exitCode"]), (&json!("Failed"), &json!(3)));
+        assert_eq!(claim["status"]["outcome"]["output"], Value::Null, "output was not asked for");
+        assert_eq!(there(&pve), before);
+    });
+}
+
+/// Each transition is told once, on the claim.
+#[test]
+fn p18_events_tell_the_story_once() {
+    World::run(3, async |world| {
+        let (yard, _) = Yard::with_template(&world).await;
+        yard.claim("hello", &["sleep", "5"], |_| {}).await;
+        until(&yard, "hello", "Succeeded", 120).await;
+        let told: Vec<(String, String)> = yard.events("hello").await;
+        let told: Vec<String> = told.into_iter().map(|(kind, reason)| format!("{kind} {reason}")).collect();
+        let story = ["Normal Cloning", "Normal Booting", "Normal AgentAttested", "Normal Busy", "Normal Finished"];
+        for line in story {
+            assert!(told.iter().any(|told| told == line), "{line} is missing in {told:?}");
+        }
+        assert!(told.iter().all(|line| line.starts_with("Normal")), "{told:?}");
+    });
+}
+
+/// A claim is deleted at some moment of its life: nothing stays, and nobody else's VM is touched.
+#[test]
+fn p7_a_claim_deleted_at_any_moment_leaves_nothing_behind() {
+    let moments: Vec<u64> = (0..120).collect();
+    across(&moments, |moment| {
+        World::run(100 + moment, async |world| {
+            let (yard, pve) = Yard::with_template(&world).await;
+            let before = there(&pve);
+            yard.claim("short", &["sleep", "20"], |_| {}).await;
+            world.pass(Duration::from_millis(moment * 350)).await;
+            yard.person.delete(&format!("{CLAIMS}/short")).await.unwrap();
+            let mut seconds = 0;
+            while yard.claimed("short").await != Value::Null && seconds < 300 {
+                yard.pass(1).await;
+                seconds += 1;
+            }
+            assert_eq!(yard.claimed("short").await, Value::Null, "moment {moment}");
+            assert_eq!(there(&pve), before, "moment {moment}");
+        });
+    });
+}
+
+#[test]
+fn a_machine_whose_agent_never_calls_fails_with_what_is_known() {
+    World::run(4, async |world| {
+        let (yard, pve) = Yard::with_template(&world).await;
+        let before = there(&pve);
+        yard.guests.without_agent();
+        yard.claim("mute", &["sleep", "1"], |claim| {
+            claim["spec"]["lifecycle"] = json!({ "bootstrapTimeout": "2m" });
+        })
+        .await;
+        until(&yard, "mute", "Failed", 300).await;
+        let (status, reason, message) = yard.claim_condition("mute", "Ready").await;
+        assert_eq!((status.as_str(), reason.as_str()), ("False", "BootstrapTimeout"));
+        assert!(message.contains("bootstrapTimeout") && message.contains("never reached us"), "{message}");
+        assert_eq!(there(&pve), before);
+    });
+}
+
+#[test]
+fn a_token_that_runs_out_ends_the_machine() {
+    World::run(5, async |world| {
+        let (yard, pve) = Yard::with_template(&world).await;
+        yard.guests.without_agent();
+        yard.template("quick", |template| template["spec"]["attestation"] = json!({ "joinTokenTTL": "2m" })).await;
+        yard.pass(5).await;
+        let before = there(&pve);
+        yard.claim("late", &["sleep", "1"], |claim| claim["spec"]["templateRef"]["name"] = json!("quick")).await;
+        until(&yard, "late", "Failed", 400).await;
+        assert_eq!(yard.claim_condition("late", "Ready").await.1, "CredentialExpired");
+        assert_eq!(there(&pve), before);
+    });
+}
+
+#[test]
+fn limits_end_machines_that_outlive_them() {
+    for (limits, argv, reason) in [
+        (json!({ "maxLifetime": "1m" }), ["sleep", "600"], "LifetimeExceeded"),
+        (json!({ "jobTimeout": "30s" }), ["sleep", "600"], "Finished"),
+    ] {
+        World::run(6, async |world| {
+            let (yard, pve) = Yard::with_template(&world).await;
+            let before = there(&pve);
+            yard.claim("long", &argv, |claim| claim["spec"]["lifecycle"] = limits).await;
+            until(&yard, "long", "Failed", 300).await;
+            assert_eq!(yard.phase("long").await, "Failed");
+            assert_eq!(yard.claim_condition("long", "Ready").await.1, reason);
+            assert_eq!(there(&pve), before);
+        });
+    }
+}
+
+/// P27: stop to nothing left within five minutes, also if the operator was away when it happened.
+#[test]
+fn p27_a_stopped_vm_is_noticed_and_removed_in_time() {
+    let cases: Vec<u64> = (0..20).collect();
+    across(&cases, |case| {
+        World::run(200 + case, async |world| {
+            let (yard, pve) = Yard::with_template(&world).await;
+            let before = there(&pve);
+            yard.claim("gone", &["sleep", "100000"], |_| {}).await;
+            until(&yard, "gone", "Busy", 120).await;
+            yard.pass(case * 7).await;
+            let away = case % 2 == 0;
+            if away {
+                world.crash("operator");
+            }
+            let vm = vm_of(&yard.claimed("gone").await["status"]);
+            assert!(pve.power_off(vm));
+            if away {
+                yard.pass(120).await;
+                world.restart("operator");
+            }
+            let phases = until(&yard, "gone", "Failed", 300).await;
+            assert_eq!(phases.last().map(String::as_str), Some("Failed"), "case {case}: {phases:?}");
+            assert_eq!(yard.claim_condition("gone", "Ready").await.1, "VMShutdownDetected");
+            assert_eq!(there(&pve), before, "case {case}");
+        });
+    });
+}
+
+#[test]
+fn somebody_else_with_the_same_token_shuts_both_out() {
+    World::run(8, async |world| {
+        let (yard, pve) = Yard::with_template(&world).await;
+        let before = there(&pve);
+        yard.claim("robbed", &["sleep", "1000"], |_| {}).await;
+        until(&yard, "robbed", "Busy", 120).await;
+        let seed = yard.guests.seeds().pop().unwrap();
+        let peer = Peer { address: [10, 9, 9, 9].into(), key: Some(digest(b"a thief's key")) };
+        let thief = Through { guests: yard.guests.clone(), peer };
+        let body = serde_json::to_vec(&protocol::Start {
+            token: seed.token.clone(),
+            machine: seed.machine.clone(),
+            agent: "0".to_owned(),
+        })
+        .unwrap();
+        let answer = thief.post(&protocol::path::start(&seed.id), body).await.unwrap();
+        assert_eq!(answer.status, 403);
+        until(&yard, "robbed", "Failed", 120).await;
+        assert_eq!(yard.claim_condition("robbed", "Ready").await.1, "AttestationFailed");
+        assert_eq!(there(&pve), before);
+    });
+}
+
+#[test]
+fn p1_nothing_is_made_while_the_hypervisor_does_not_answer() {
+    World::run(9, async |world| {
+        let (yard, pve) = Yard::with_template(&world).await;
+        world.sever("operator", "pve");
+        yard.pass(120).await;
+        yard.claim("waits", &["sleep", "1"], |_| {}).await;
+        yard.pass(60).await;
+        let (_, reason, message) = yard.claim_condition("waits", "Provisioning").await;
+        assert_eq!(reason, "ClusterNotReady", "{message}");
+        assert_eq!((yard.phase("waits").await.as_str(), pve.calls(&["/clone"], &[])), ("Pending", 0));
+        world.heal("operator", "pve");
+        let phases = until(&yard, "waits", "Succeeded", 600).await;
+        assert_eq!(phases.last().map(String::as_str), Some("Succeeded"), "{phases:?}");
+    });
+}
+
+#[test]
+fn a_vm_that_somebody_tampered_with_is_left_to_people() {
+    World::run(10, async |world| {
+        let (yard, pve) = Yard::with_template(&world).await;
+        yard.claim("odd", &["sleep", "100000"], |_| {}).await;
+        until(&yard, "odd", "Busy", 120).await;
+        let vm = vm_of(&yard.claimed("odd").await["status"]);
+        pve.describe(vm, "mine now");
+        yard.person.delete(&format!("{CLAIMS}/odd")).await.unwrap();
+        yard.pass(120).await;
+        let (_, reason, message) = yard.claim_condition("odd", "VMCleanedUp").await;
+        assert_eq!(reason, "OwnershipConflict");
+        assert!(message.contains(&format!("hyperfleet.io/abandon={vm}")), "{message}");
+        assert_eq!(ours(&pve).len(), 1, "it is still there");
+        let note = json!({ "metadata": { "annotations": { "hyperfleet.io/abandon": vm.to_string() } } });
+        yard.person.merge(&format!("{CLAIMS}/odd"), &note).await.unwrap();
+        yard.pass(60).await;
+        assert_eq!(yard.claimed("odd").await, Value::Null);
+        assert_eq!(ours(&pve).len(), 1, "nobody touched it");
+        assert!(yard.events("odd").await.iter().any(|(kind, reason)| kind == "Warning" && reason == "Abandoned"));
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 8, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Many claims at once, some of them deleted on the way: one VM each, ever, and none at the end.
+    #[test]
+    fn p6_each_claim_has_one_vm_and_none_stays(seed in 0_u64..1_000_000, count in 3_usize..14) {
+        World::run(seed, async |world| {
+            let (yard, pve) = Yard::with_template(&world).await;
+            let before = there(&pve);
+            for number in 0..count {
+                let seconds = (number * 7 % 30).to_string();
+                yard.claim(&format!("c{number}"), &["sleep", &seconds], |claim| {
+                    claim["spec"]["lifecycle"] = json!({ "ttl": "0s" });
+                }).await;
+            }
+            let mut dice = world.dice("deletes");
+            for _ in 0..240 {
+                yard.pass(1).await;
+                // A clone has no name until it is done.
+                let names: Vec<String> =
+                    ours(&pve).iter().filter_map(|vm| vm["name"].as_str().map(str::to_owned)).collect();
+                let mut each = names.clone();
+                each.sort();
+                each.dedup();
+                assert_eq!(names.len(), each.len(), "two VMs of one claim: {names:?}");
+                if dice.chance(0.05) {
+                    let name = format!("c{}", dice.below(count));
+                    let _ = yard.person.delete(&format!("{CLAIMS}/{name}")).await;
+                }
+            }
+            let left = yard.person.get(CLAIMS).await.unwrap();
+            assert_eq!(left["items"], json!([]));
+            assert_eq!(there(&pve), before);
+        });
+    }
 }

@@ -17,7 +17,7 @@ use runtime::client::{Guard, Limits};
 use runtime::lease::{Candidacy, spawn};
 use runtime::{Cache, Driver, Parts, Selection};
 use serde_json::{Value, json};
-use sim::proxmox::{Fixture, Options, Release, Simulator};
+use sim::proxmox::{Fixture, Options, Profile, Release, Simulator};
 use sim::world::{Desk, Nature, Person, World};
 use tower::ServiceBuilder;
 
@@ -30,6 +30,9 @@ pub(crate) const TEMPLATES: &str =
     "/apis/hypervisor.hyperfleet.io/v1alpha1/namespaces/default/hypervisormachinetemplates";
 pub(crate) const CLAIMS: &str = "/apis/hypervisor.hyperfleet.io/v1alpha1/namespaces/default/machineclaims";
 pub(crate) const SECRETS: &str = "/api/v1/namespaces/default/secrets";
+
+/// A VM of somebody else, among our numbers.
+pub(crate) const FOREIGN: u32 = 6050;
 
 pub(crate) struct Yard {
     pub(crate) world: World,
@@ -63,8 +66,12 @@ impl Yard {
 
     /// A hypervisor that answers at `https://{name}:8006`.
     pub(crate) fn hypervisor(&self, name: &str) -> Simulator {
-        let hook = self.guests.hook();
-        let options = Options { hook, ..Options::new(Release::V9, Fixture::Demo, self.world.clock()) };
+        self.hypervisor_like(name, Profile::ZERO)
+    }
+
+    fn hypervisor_like(&self, name: &str, profile: Profile) -> Simulator {
+        let (hook, seed) = (self.guests.hook(), self.world.seed());
+        let options = Options { hook, profile, seed, ..Options::new(Release::V9, Fixture::Demo, self.world.clock()) };
         let simulator = Simulator::new(options, self.world.tasks());
         self.world.serve(name, Nature::Other, simulator.service());
         simulator
@@ -98,9 +105,14 @@ impl Yard {
         self.person.create(SECRETS, &credentials(name, id, secret)).await.unwrap();
     }
 
-    /// The same with the template `small`, which is valid.
+    /// The same with the template `small`, which is valid, on hardware as it is sold, beside somebody else's VM.
     pub(crate) async fn with_template(world: &World) -> (Self, Simulator) {
-        let (yard, pve) = Self::with_cluster(world).await;
+        let yard = Self::new(world);
+        let pve = yard.hypervisor_like("pve", Profile::NVME_LINKED);
+        pve.crowd([FOREIGN], "pve1");
+        yard.secret("pve", TOKEN, SECRET).await;
+        yard.cluster("pve", |_| {}).await;
+        yard.pass(60).await;
         yard.template("small", |_| {}).await;
         yard.pass(5).await;
         (yard, pve)
@@ -152,6 +164,11 @@ impl Yard {
     /// Status, reason and message of a template's `TemplateValid`.
     pub(crate) async fn valid(&self, name: &str) -> (String, String, String) {
         self.condition_at(&format!("{TEMPLATES}/{name}"), "TemplateValid").await
+    }
+
+    /// Status, reason and message of one of a claim's conditions.
+    pub(crate) async fn claim_condition(&self, name: &str, about: &str) -> (String, String, String) {
+        self.condition_at(&format!("{CLAIMS}/{name}"), about).await
     }
 
     async fn condition_at(&self, path: &str, about: &str) -> (String, String, String) {

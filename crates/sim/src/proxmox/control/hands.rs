@@ -78,6 +78,17 @@ impl Simulator {
         found
     }
 
+    /// The guest of a VM powers it off; whether it ran.
+    pub fn power_off(&self, vmid: u32) -> bool {
+        self.world.power_off(vmid)
+    }
+
+    /// Somebody writes another description over a VM's; whether there is such a VM.
+    pub fn describe(&self, vmid: u32, text: &str) -> bool {
+        let mut state = self.world.state();
+        state.vms.get_mut(&vmid).map(|vm| vm.config.set("description", text.to_owned())).is_some()
+    }
+
     /// Everything there is, as `GET /sim/state` shows it.
     pub fn state(&self) -> serde_json::Value {
         view::state(&self.world)
