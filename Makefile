@@ -90,6 +90,14 @@ bench: rust tools-for-tests ## Measure a release build; prints a table and write
 build: rust ## Build the programs for release.
 	$(CARGO) build --release --package hyperfleet-operator
 
+# Static, so that it runs in every image. The target is named, so that build scripts are not built static too.
+.PHONY: agent
+agent: rust ## Build the agent for VM images: one static program, target/agent/hyperfleet-agent.
+	RUSTFLAGS="-C target-feature=+crt-static -C strip=symbols" \
+	  $(CARGO) build --release --package hyperfleet-agent --target x86_64-unknown-linux-gnu
+	@mkdir -p $(TARGET)/agent
+	@cp $(TARGET)/x86_64-unknown-linux-gnu/release/hyperfleet-agent $(TARGET)/agent/hyperfleet-agent
+
 .PHONY: docker-build
 docker-build: ## Build the container image (later).
 	$(call later,the installation manifests)

@@ -91,7 +91,7 @@ fn once(flags: &Flags) -> ExitCode {
             tracing::error!(
                 firmware,
                 seed = wanted.unwrap_or("none"),
-                "the seed is not this machine's: nothing is done"
+                "there is no seed of this machine's: nothing is done"
             );
             ExitCode::from(NOT_OURS)
         }

@@ -39,10 +39,10 @@ pub fn is_ours(firmware: Option<&str>, seed: Option<&str>) -> bool {
     is_uuid(seed) && firmware.eq_ignore_ascii_case(seed)
 }
 
-/// The UUID in this machine's firmware, if it can be read.
+/// The UUID in this machine's firmware, in small letters, if it can be read.
 pub(crate) fn firmware(dmi: &Path) -> Option<String> {
     let text = std::fs::read_to_string(dmi.join("product_uuid")).ok()?;
-    Some(text.trim().to_owned())
+    Some(text.trim().to_ascii_lowercase())
 }
 
 impl PowerOff {

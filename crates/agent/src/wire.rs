@@ -82,11 +82,12 @@ impl Wire {
 
 impl Line for Wire {
     async fn post(&self, path: &str, body: Vec<u8>) -> Result<Answer, LineError> {
-        self.exchange(&self.proven, path, body).await
+        // On the heap: a TLS connection is large, and lives hold several of these.
+        Box::pin(self.exchange(&self.proven, path, body)).await
     }
 
     async fn beacon(&self, path: &str, body: Vec<u8>) {
-        if let Err(error) = self.exchange(&self.open, path, body).await {
+        if let Err(error) = Box::pin(self.exchange(&self.open, path, body)).await {
             tracing::warn!(%error, "nobody heard why we do not get on");
         }
     }

@@ -104,4 +104,4 @@ fn named(record: &[u8]) -> Option<Vec<u8>> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -79,7 +79,7 @@ fn a_place_is_a_host_and_a_port(#[case] url: &str, #[case] expected: Option<(&st
 }
 
 #[test]
-fn a_seed_is_read_from_a_directory_and_a_missing_one_is_named() {
+fn a_seed_is_read_from_a_directory_or_an_image_and_a_missing_one_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let missing = read(folder.path()).unwrap_err().to_string();
     assert!(missing.contains(&folder.path().display().to_string()), "{missing}");
@@ -88,4 +88,8 @@ fn a_seed_is_read_from_a_directory_and_a_missing_one_is_named() {
     let image = folder.path().join("no.iso");
     std::fs::write(&image, vec![0; 100_000]).unwrap();
     assert!(matches!(read(&image), Err(FindError::Image { source: IsoError::NoImage, .. })));
+    std::fs::write(&image, iso::tests::image(&[("meta-data", b"x")])).unwrap();
+    assert!(matches!(read(&image), Err(FindError::Image { source: IsoError::NoFile(_), .. })));
+    std::fs::write(&image, iso::tests::image(&[(protocol::FILE, good().to_string().as_bytes())])).unwrap();
+    assert_eq!(read(&image).unwrap().id, good()["id"]);
 }

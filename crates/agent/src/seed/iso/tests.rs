@@ -26,7 +26,7 @@ fn rock(name: &str) -> Vec<u8> {
 }
 
 /// An image with these files and as many directory sectors as they need, two records a sector.
-fn image(files: &[(&str, &[u8])]) -> Vec<u8> {
+pub(in crate::seed) fn image(files: &[(&str, &[u8])]) -> Vec<u8> {
     let sectors = files.len().div_ceil(2).max(1);
     let mut image = vec![0; (20 + sectors) * SECTOR];
     image[DESCRIPTOR..][..7].copy_from_slice(b"\x01CD001\x01");

@@ -76,6 +76,18 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn the_agent_in_a_machine_reads_every_file(ours: Vec<u8>, user in prop::collection::vec(any::<u8>(), 0..9000)) {
+        let files = [("hyperfleet.json", &ours[..]), ("meta-data", b"x"), ("user-data", &user[..])];
+        let image = image("cidata", &files);
+        for (name, content) in files {
+            prop_assert_eq!(agent::seed::file(&image, name), Ok(content));
+        }
+        prop_assert!(agent::seed::file(&image, "vendor-data").is_err());
+    }
+}
+
 #[test]
 fn the_same_seed_is_the_same_image() {
     let files = [("meta-data", &b"instance-id: a"[..]), ("user-data", b"#cloud-config\n")];

@@ -1,0 +1,54 @@
+//! Certificates, good and bad.
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, date_time_ymd,
+};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+
+/// Signs certificates.
+pub(crate) struct Authority {
+    pem: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+/// What a server shows and proves.
+pub(crate) type Identity = (CertificateDer<'static>, PrivateKeyDer<'static>);
+
+impl Authority {
+    pub(crate) fn new() -> Self {
+        Self::named("an authority")
+    }
+
+    pub(crate) fn named(name: &str) -> Self {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let pem = params.self_signed(&key).unwrap().pem();
+        Self { pem, issuer: Issuer::new(params, key) }
+    }
+
+    pub(crate) fn pem(&self) -> &str {
+        &self.pem
+    }
+
+    /// A certificate for this name.
+    pub(crate) fn issue(&self, name: &str) -> Identity {
+        self.sign(CertificateParams::new([name.to_owned()]).unwrap())
+    }
+
+    /// One whose time is over.
+    pub(crate) fn issue_expired(&self, name: &str) -> Identity {
+        let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+        params.not_before = date_time_ymd(2020, 1, 1);
+        params.not_after = date_time_ymd(2021, 1, 1);
+        self.sign(params)
+    }
+
+    fn sign(&self, mut params: CertificateParams) -> Identity {
+        let key = KeyPair::generate().unwrap();
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        (certificate.der().clone(), PrivatePkcs8KeyDer::from(key.serialize_der()).into())
+    }
+}
