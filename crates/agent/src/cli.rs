@@ -82,9 +82,7 @@ fn once(flags: &Flags) -> ExitCode {
     let code = match (&seed, firmware) {
         (Some(seed), Some(firmware)) if power_off::is_ours(Some(&firmware), wanted) => {
             tracing::info!(machine = firmware, service = seed.url, "this machine has a seed");
-            // Whatever goes wrong in there, the machine is powered off.
-            let ending = catch_unwind(AssertUnwindSafe(|| lives(flags, seed, &firmware)));
-            told(&ending.unwrap_or_else(|_| Err("the agent met a mistake of its own".to_owned())))
+            told(&survived(|| lives(flags, seed, &firmware)))
         }
         (_, firmware) => {
             let firmware = firmware.as_deref().unwrap_or("unknown");
@@ -98,6 +96,11 @@ fn once(flags: &Flags) -> ExitCode {
     };
     off.carry_out();
     code
+}
+
+/// A life that always has an ending: whatever goes wrong in it, the machine is powered off.
+fn survived(life: impl FnOnce() -> Result<Ending, String>) -> Result<Ending, String> {
+    catch_unwind(AssertUnwindSafe(life)).unwrap_or_else(|_| Err("the agent met a mistake of its own".to_owned()))
 }
 
 fn told(ending: &Result<Ending, String>) -> ExitCode {
@@ -168,6 +171,12 @@ mod tests {
         assert!(error.to_string().contains("--power-off-command"), "{error}");
         let both = ["hyperfleet-agent", "run", "--dmi", "/elsewhere", "--power-off-command", "true"];
         assert!(Cli::try_parse_from(both).is_ok());
+    }
+
+    #[test]
+    fn a_mistake_of_the_agents_own_is_an_ending_too() {
+        assert!(survived(|| panic!("on purpose")).unwrap_err().contains("a mistake of its own"));
+        assert_eq!(survived(|| Ok(Ending::EndedByService)), Ok(Ending::EndedByService));
     }
 
     #[test]

@@ -31,7 +31,9 @@ pub struct Host {
 impl Host {
     /// Work that names no user runs as `user`; `run_dir` is where its files go, and must be in memory.
     pub fn new(run_dir: impl Into<PathBuf>, user: Option<String>) -> Self {
-        Self { run_dir: run_dir.into(), user, grace: GRACE }
+        let run_dir = run_dir.into();
+        // The work is told where its files are, and is somewhere else.
+        Self { run_dir: std::path::absolute(&run_dir).unwrap_or(run_dir), user, grace: GRACE }
     }
 
     /// The same, with another time between asking work to end and making it.

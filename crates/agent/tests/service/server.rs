@@ -151,9 +151,11 @@ pub(crate) fn answer(status: u16, body: &Value) -> String {
 
 /// What a service says that is content with everything: this plan, and this order at every lease.
 pub(crate) fn kindly(heard: &Heard, plan: &Plan, order: Order) -> String {
-    let welcome = Welcome { plan: plan.clone(), lease: Lease { seconds: 1, order: Order::GoOn } };
+    // Soon, where something is to come of it; where nothing is, a busy machine may take its time.
+    let seconds = if order == Order::End { 2 } else { 20 };
+    let welcome = Welcome { plan: plan.clone(), lease: Lease { seconds, order: Order::GoOn } };
     match heard.path.as_str() {
-        protocol::path::LEASE => answer(200, &serde_json::to_value(Lease { seconds: 1, order }).unwrap()),
+        protocol::path::LEASE => answer(200, &serde_json::to_value(Lease { seconds, order }).unwrap()),
         path if path == protocol::path::start(ID) => answer(200, &serde_json::to_value(welcome).unwrap()),
         _ => answer(200, &json!({})),
     }
