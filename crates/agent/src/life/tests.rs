@@ -303,3 +303,17 @@ async fn a_lease_of_no_time_does_not_spin() {
     lives(&service, &Scripted::new(60, Exit::Code(0))).await;
     assert_eq!(service.posted(path::LEASE).len(), 30);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_life_can_be_lived_in_the_background() {
+    // As simulated worlds do, with many machines at once.
+    let mut lives = tokio::task::JoinSet::new();
+    for _ in 0..100 {
+        lives.spawn(async {
+            let (service, machine) = (Service::kind(plan()), Scripted::new(3600, Exit::Code(0)));
+            live(&seed(), FIRMWARE, &service, &machine, &Patience::default()).await
+        });
+    }
+    let endings = lives.join_all().await;
+    assert!(endings.iter().all(|ending| *ending == Ending::Finished(Exit::Code(0))));
+}
