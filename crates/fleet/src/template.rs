@@ -92,12 +92,33 @@ pub fn plan(observed: &Observed, _now: Timestamp) -> Plan<Step, HypervisorMachin
     if going && observed.users.is_empty() {
         return Plan { finalizer: Finalizer::Remove, ..Plan::rest() };
     }
+    let finalizer = if going { Finalizer::Keep } else { Finalizer::Add };
+    if !going && is_unheard(observed) {
+        // After a restart it takes a moment until the hypervisor is asked; what was found out before holds until then.
+        return Plan { finalizer, ..Plan::wait(Next::After(SOON, Why::Recheck)) };
+    }
     Plan {
-        finalizer: if going { Finalizer::Keep } else { Finalizer::Add },
+        finalizer,
         steps: Vec::new(),
         status: Some(status(observed, going)),
-        next: Next::After(observed.period, Why::Recheck),
+        next: Next::After(if is_unknown(observed) { SOON } else { observed.period }, Why::Recheck),
     }
+}
+
+/// When a hypervisor that could not be asked is asked again.
+const SOON: Duration = Duration::from_secs(5);
+
+/// Whether the cluster can be used and its hypervisor could not be asked.
+fn is_unknown(observed: &Observed) -> bool {
+    matches!((&observed.cluster, &observed.image), (Cluster::Ready(_), Lookup::Unknown(_)))
+}
+
+/// Whether nothing new is known about a template that was judged as it is now.
+fn is_unheard(observed: &Observed) -> bool {
+    let status = observed.template.status.as_ref();
+    let judged = status.and_then(|status| status.observed_generation) == observed.template.metadata.generation;
+    let said = status.is_some_and(|status| !status.conditions.is_empty());
+    is_unknown(observed) && judged && said
 }
 
 fn status(observed: &Observed, going: bool) -> HypervisorMachineTemplateStatus {

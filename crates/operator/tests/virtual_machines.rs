@@ -7,6 +7,8 @@
 mod claims;
 #[path = "virtual_machines/clusters.rs"]
 mod clusters;
+#[path = "virtual_machines/crashes.rs"]
+mod crashes;
 #[path = "virtual_machines/guests.rs"]
 mod guests;
 #[path = "virtual_machines/templates.rs"]

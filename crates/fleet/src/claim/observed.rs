@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use api::registry::finalizer::VM_CLEANUP;
 use api::{CidrText, Digest, MachineClaim, MachineClaimStatus, NodeName, ObjectRef, Reason, UuidText, VmId};
+use jiff::Timestamp;
 use reconcile::Backoff;
 
 /// A claim as it is.
@@ -127,6 +128,14 @@ pub enum Job {
 }
 
 impl Job {
+    /// Whether it is part of the end.
+    pub(super) const fn removes(self) -> bool {
+        match self {
+            Self::Discard | Self::Stop | Self::Destroy | Self::Sweep => true,
+            Self::Clone | Self::Stage | Self::Resize | Self::Configure | Self::Start | Self::Detach => false,
+        }
+    }
+
     /// What it is called in messages.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -173,6 +182,8 @@ pub struct Trouble {
     pub attempt: u32,
     /// How often it has happened in a row.
     pub times: u32,
+    /// When it happened last.
+    pub at: Timestamp,
 }
 
 /// What to do about trouble.

@@ -213,7 +213,7 @@ impl MachineClaims {
         let (sight, life, errands) = {
             let Some(subject) = observed.subject() else { return };
             let mut note = self.notes.of(&claim, subject.allocation.id.as_str());
-            let (sight, life) = match subject.poll(&mut note).await {
+            let (sight, life) = match subject.poll(&mut note, self.clock.now()).await {
                 Ok(()) => subject.see(stage, &mut note, self.clock.now()).await,
                 Err(why) => (Sight::Unknown(why), Life::Unknown),
             };

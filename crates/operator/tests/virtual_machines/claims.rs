@@ -7,7 +7,7 @@ use operator::bootstrap::{Peer, digest};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use sim::proxmox::Simulator;
-use sim::world::{World, across};
+use sim::world::{Direction, World, across};
 
 use crate::guests::Through;
 use crate::yard::{CLAIMS, FOREIGN, Yard};
@@ -231,7 +231,7 @@ fn somebody_else_with_the_same_token_shuts_both_out() {
 fn p1_nothing_is_made_while_the_hypervisor_does_not_answer() {
     World::run(9, async |world| {
         let (yard, pve) = Yard::with_template(&world).await;
-        world.sever("operator", "pve");
+        world.partition("operator", "pve", Direction::Both);
         yard.pass(120).await;
         yard.claim("waits", &["sleep", "1"], |_| {}).await;
         yard.pass(60).await;

@@ -7,8 +7,8 @@ use api::{ConditionType, MachineClaimStatus, Phase, Reason, Step as Where};
 use jiff::Timestamp;
 use reconcile::{Backoff, Next, Plan, Why};
 
-use super::super::observed::{Job, Life, Observed, Reach, Sight, Trouble};
-use super::super::{ClaimPlan, Step, retry, tell};
+use super::super::observed::{Job, Kind, Life, Observed, Reach, Sight, Trouble};
+use super::super::{ClaimPlan, Step, limit, retry, tell};
 use super::gone;
 
 /// A removal is tried again for ever, at these pauses.
@@ -25,9 +25,9 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> ClaimPlan {
     if let Reach::Away(why) = &observed.reach {
         return stuck(observed, Reason::ClusterNotReady, why.clone(), Duration::from_secs(30));
     }
-    if let Some(trouble) = &observed.errands.trouble
-        && let Some(plan) = after(observed, trouble)
-    {
+    // What went wrong while the VM was made does not matter any more.
+    let trouble = observed.errands.trouble.as_ref().filter(|trouble| trouble.job.removes());
+    if let Some(plan) = trouble.and_then(|trouble| after(observed, trouble, now)) {
         return plan;
     }
     if let Some(job) = observed.errands.running {
@@ -86,16 +86,15 @@ fn announced(observed: &Observed, next: Next) -> ClaimPlan {
     Plan { status: terminating(observed), next, ..Plan::rest() }
 }
 
-fn after(observed: &Observed, trouble: &Trouble) -> Option<ClaimPlan> {
-    use super::super::Kind;
-    match trouble.kind {
-        Kind::Stale => None,
-        Kind::Passing | Kind::Room | Kind::Final => {
-            let salt = observed.claim.metadata.uid.as_deref().unwrap_or_default();
-            let pause = BACKOFF.delay(trouble.times, salt);
-            Some(stuck(observed, Reason::VmStillPresent, retry::sentence(trouble), pause))
-        }
+/// The pause after a removal that did not succeed; none when it is time to try again.
+fn after(observed: &Observed, trouble: &Trouble, now: Timestamp) -> Option<ClaimPlan> {
+    if trouble.kind == Kind::Stale {
+        return None;
     }
+    let salt = observed.claim.metadata.uid.as_deref().unwrap_or_default();
+    let due = limit::after(trouble.at, BACKOFF.delay(trouble.times, salt));
+    let pause = Duration::try_from(due.duration_since(now)).ok().filter(|pause| !pause.is_zero())?;
+    Some(stuck(observed, Reason::VmStillPresent, retry::sentence(trouble), pause))
 }
 
 /// The VM cannot be removed now: the claim stays, and says why.

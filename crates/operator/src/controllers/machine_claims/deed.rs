@@ -38,7 +38,7 @@ impl MachineClaims {
                     subject.site.cloned(&claim, false);
                 }
                 tracing::warn!(%step, %error, class = error.as_str(), "did not succeed");
-                note.failed(job, &error, attempt);
+                note.failed(job, &error, attempt, self.clock.now());
                 Err(Fault::new(Class::Conflict, step.to_string(), error.to_string()))
             }
         };

@@ -28,13 +28,13 @@ pub(super) struct Subject<'a> {
 
 impl Subject<'_> {
     /// Asks how our tasks stand; the message if that cannot be found out.
-    pub(super) async fn poll(&self, note: &mut Note) -> Result<(), String> {
+    pub(super) async fn poll(&self, note: &mut Note, now: Timestamp) -> Result<(), String> {
         let attempt = self.claim.status.as_ref().and_then(|status| status.attempts).unwrap_or(0);
         for (job, task) in note.tasks.clone() {
             match self.site.hypervisor().task(&task).await {
                 Ok(TaskState::Running) => continue,
                 Ok(TaskState::Done { .. }) => note.ended(job),
-                Ok(TaskState::Failed(error)) => note.failed(job, &error, attempt),
+                Ok(TaskState::Failed(error)) => note.failed(job, &error, attempt, now),
                 // Nobody knows: the VM does.
                 Ok(TaskState::Lost) => {
                     note.tasks.remove(&job);

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fleet::claim::{Errands, Job, Kind, Trouble};
-use providers::hypervisor::{Error, Seen, StorageName, TaskRef};
+use jiff::Timestamp;
+use providers::hypervisor::{Error, Object, Seen, StorageName, TaskRef};
 use reconcile::Class;
 use tokio::time::Instant;
 
@@ -136,7 +137,7 @@ impl Note {
     }
 
     /// Something did not succeed, when the claim had counted this many attempts.
-    pub(super) fn failed(&mut self, job: Job, error: &Error, attempt: u32) {
+    pub(super) fn failed(&mut self, job: Job, error: &Error, attempt: u32, at: Timestamp) {
         self.touched = true;
         self.tasks.remove(&job);
         self.seen = None;
@@ -149,7 +150,7 @@ impl Note {
             self.done.remove(&Job::Stop);
         }
         let kind = kind(error, self.times);
-        self.trouble = Some(Trouble { job, kind, message: error.to_string(), attempt, times: self.times });
+        self.trouble = Some(Trouble { job, kind, message: error.to_string(), attempt, times: self.times, at });
     }
 }
 
@@ -158,8 +159,8 @@ const fn kind(error: &Error, times: u32) -> Kind {
     match (error, error.class()) {
         (Error::UnknownOutcome { .. }, _) | (_, Class::Conflict) if times < UNKNOWN => Kind::Stale,
         (Error::Exhausted { .. }, _) => Kind::Room,
-        // The cluster says what is wrong with the login, and nothing is made meanwhile.
-        (Error::Auth { .. } | Error::Untrusted(_), _)
+        // Cluster and template say what is wrong with the login or the image, and nothing is made meanwhile.
+        (Error::Auth { .. } | Error::Untrusted(_) | Error::NotFound { object: Object::Image(_) }, _)
         | (_, Class::Conflict | Class::Throttled(_) | Class::Unavailable) => Kind::Passing,
         (_, Class::Refused) => Kind::Final,
     }
