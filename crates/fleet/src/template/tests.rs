@@ -187,6 +187,10 @@ fn a_hypervisor_that_cannot_be_asked_changes_nothing_of_what_is_known() {
     let known = plan(&observed(), NOW).status;
     let mut later = Observed { image: Lookup::Unknown("not asked yet".to_owned()), ..observed() };
     Arc::make_mut(&mut later.template).status.clone_from(&known);
+    let waiting = plan(&later, NOW);
+    assert_eq!((&waiting.status, &waiting.next), (&None, &Next::After(SOON, Why::Recheck)));
+    // A spec that nobody has judged yet is a different matter.
+    Arc::make_mut(&mut later.template).metadata.generation = Some(2);
     let status = plan(&later, NOW).status.unwrap();
     assert_eq!((status.template_available, &status.image), (true, &known.unwrap().image));
     assert_eq!(says(&later).0, "Unknown");
