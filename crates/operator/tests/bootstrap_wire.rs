@@ -8,7 +8,7 @@ mod caller;
 #[path = "bootstrap_wire/office.rs"]
 mod office;
 
-use caller::{Caller, Identity};
+use caller::Identity;
 use office::{ID, Office, TOKEN};
 use operator::bootstrap::{Authority, digest};
 use protocol::{LONGEST_BODY, path};
@@ -21,7 +21,7 @@ use serde_json::json;
 async fn a_machine_proves_itself_with_the_key_of_its_handshake() {
     let office = Office::open().await;
     let identity = Identity::new();
-    let caller = Caller::of(&office).with(&identity);
+    let caller = office.caller().with(&identity);
     let (code, body) = caller.post(&path::start(ID), &Office::start(TOKEN)).await.unwrap();
     assert_eq!((code, &body["plan"]["argv"]), (200, &json!(["true"])), "{body}");
     let record = office.record().await;
@@ -29,9 +29,9 @@ async fn a_machine_proves_itself_with_the_key_of_its_handshake() {
     assert_eq!(caller.post(path::LEASE, &json!({})).await.unwrap().0, 200);
     assert_eq!(caller.post(path::STATUS, &json!({ "report": "started" })).await.unwrap(), (200, json!({})));
     // The same key in another certificate is the same key.
-    let renewed = Caller::of(&office).with(&identity.another_certificate());
+    let renewed = office.caller().with(&identity.another_certificate());
     assert_eq!(renewed.post(path::LEASE, &json!({})).await.unwrap().0, 200);
-    let stranger = Caller::of(&office).with(&Identity::new());
+    let stranger = office.caller().with(&Identity::new());
     assert_eq!(stranger.post(path::LEASE, &json!({})).await.unwrap(), (403, json!({ "error": "refused" })));
     office.close().await;
 }
@@ -39,7 +39,7 @@ async fn a_machine_proves_itself_with_the_key_of_its_handshake() {
 #[tokio::test]
 async fn without_a_certificate_one_may_complain_and_nothing_else() {
     let office = Office::open().await;
-    let caller = Caller::of(&office);
+    let caller = office.caller();
     let refused = (403, json!({ "error": "refused" }));
     assert_eq!(caller.post(&path::start(ID), &Office::start(TOKEN)).await.unwrap(), refused);
     assert_eq!(caller.post(path::LEASE, &json!({})).await.unwrap(), refused);
@@ -54,9 +54,9 @@ async fn without_a_certificate_one_may_complain_and_nothing_else() {
 async fn tls_1_2_is_refused() {
     let office = Office::open().await;
     let identity = Identity::new();
-    let error = Caller::of(&office).with(&identity).speaking(&TLS12).connect().await.unwrap_err();
+    let error = office.caller().with(&identity).speaking(&TLS12).connect().await.unwrap_err();
     assert!(error.to_string().contains("ProtocolVersion"), "{error}");
-    let stream = Caller::of(&office).with(&identity).speaking(&TLS13).connect().await.unwrap();
+    let stream = office.caller().with(&identity).speaking(&TLS13).connect().await.unwrap();
     assert_eq!(stream.get_ref().1.protocol_version(), Some(rustls::ProtocolVersion::TLSv1_3));
     office.close().await;
 }
@@ -65,9 +65,9 @@ async fn tls_1_2_is_refused() {
 async fn a_certificate_whose_key_one_does_not_hold_is_worth_nothing() {
     let office = Office::open().await;
     let victim = Identity::new();
-    let bound = Caller::of(&office).with(&victim);
+    let bound = office.caller().with(&victim);
     assert_eq!(bound.post(&path::start(ID), &Office::start(TOKEN)).await.unwrap().0, 200);
-    let thief = Caller::of(&office).with(&victim.with_the_key_of(&Identity::new()));
+    let thief = office.caller().with(&victim.with_the_key_of(&Identity::new()));
     let answer = thief.post(path::LEASE, &json!({})).await;
     assert!(answer.is_err(), "{answer:?}");
     assert_eq!(bound.post(path::LEASE, &json!({})).await.unwrap().0, 200);
@@ -77,7 +77,7 @@ async fn a_certificate_whose_key_one_does_not_hold_is_worth_nothing() {
 #[tokio::test]
 async fn a_body_that_is_too_long_is_refused() {
     let office = Office::open().await;
-    let caller = Caller::of(&office).with(&Identity::new());
+    let caller = office.caller().with(&Identity::new());
     let start = |length: usize| {
         let mut start = Office::start(TOKEN);
         let rest = length - start.to_string().len();
@@ -108,7 +108,7 @@ async fn machines_know_the_service_by_its_authority_and_its_name() {
     };
     assert!(verify(protocol::SERVER_NAME) && !verify("example.com"));
     let another = Office::open().await;
-    let error = Caller::of(&office).trusting(&another.authority).connect().await.unwrap_err();
+    let error = office.caller().trusting(&another.authority).connect().await.unwrap_err();
     assert!(error.to_string().contains("UnknownIssuer") || error.to_string().contains("BadSignature"), "{error}");
     another.close().await;
     office.close().await;

@@ -3,6 +3,9 @@
 #![allow(missing_docs, reason = "tests are their own documentation")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
 
+#[path = "bootstrap_wire/caller.rs"]
+#[allow(dead_code, reason = "shared with the tests of the bootstrap service, which use the rest")]
+mod caller;
 #[path = "verify/site.rs"]
 #[allow(dead_code, reason = "shared with the tests of `hyperfleet verify`, which use the rest")]
 mod hypervisor;
@@ -11,9 +14,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use api::{HypervisorCluster, RunnerJob};
+use api::{HypervisorCluster, MachineClaim, RunnerJob};
+use caller::{Caller, Identity};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, Patch, PatchParams, PostParams};
+use operator::bootstrap::{Authority, digest};
 use serde_json::{Value, json};
 use sim::proxmox::{Profile, Release};
 use testenv::{ControlPlane, Grant, Program, ServiceAccountRef, Signal, eventually};
@@ -26,19 +31,26 @@ fn file(path: &str) -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)).unwrap()
 }
 
-/// A namespace with an account that has what `deploy/rbac/fleet.yaml` gives the operator, and nothing else.
+/// A namespace with an account that has what `deploy/rbac` gives the operator, and nothing else.
 struct Site {
     plane: &'static ControlPlane,
     namespace: String,
     account: ServiceAccountRef,
+    set: String,
 }
 
 impl Site {
+    /// One for the fleet's controllers.
     async fn new() -> Self {
+        Self::of("fleet").await
+    }
+
+    /// One for a set of controllers.
+    async fn of(set: &str) -> Self {
         let plane = testenv::shared().await;
         plane.install_crds(&api::crds()).await;
         let namespace = plane.namespace("operator").await;
-        let grants: Vec<Grant> = Grant::from_yaml(&file("deploy/rbac/fleet.yaml"))
+        let grants: Vec<Grant> = Grant::from_yaml(&file(&format!("deploy/rbac/{set}.yaml")))
             .into_iter()
             .map(|grant| match grant {
                 // The installation's namespace is the test's.
@@ -50,7 +62,7 @@ impl Site {
             })
             .collect();
         let account = plane.service_account(&namespace, "hyperfleet", &grants).await;
-        Self { plane, namespace, account }
+        Self { plane, namespace, account, set: set.to_owned() }
     }
 
     fn operator(&self, flags: &[&str]) -> Program {
@@ -62,6 +74,7 @@ impl Site {
         command
             .arg("operator")
             .args(flags)
+            .env("CONTROLLERS", &self.set)
             .env("KUBECONFIG", self.plane.kubeconfig_for(&self.account))
             .env("LOG_LEVEL", level)
             .env("POD_NAMESPACE", &self.namespace);
@@ -273,6 +286,74 @@ async fn r10_1_r10_2_r10_3_every_line_is_a_record_at_or_above_the_level_asked_fo
         let warned = records.iter().any(|record| record["message"].as_str().unwrap().contains("using INFO"));
         assert_eq!(warned, given == "loud", "{given:?}");
     }
+}
+
+/// The bootstrap service in a process of its own: it makes its authority, believes a machine, and needs no other right.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p14_the_bootstrap_service_believes_a_machine_under_exactly_its_own_roles() {
+    let site = Site::of("bootstrap").await;
+    let (health, port) = (free_port(), free_port());
+    let token = "canary-of-a-token";
+    let claims: Api<MachineClaim> = Api::namespaced(site.plane.client(), &site.namespace);
+    let claim = json!({
+        "apiVersion": "hypervisor.hyperfleet.io/v1alpha1", "kind": "MachineClaim", "metadata": { "name": "one" },
+        "spec": { "templateRef": { "name": "small" }, "workload": { "command": { "argv": ["true"] } } },
+    });
+    claims.create(&PostParams::default(), &serde_json::from_value(claim).unwrap()).await.unwrap();
+    let (id, machine) = ("aaaaaaaa-0000-4000-8000-000000000001", "bbbbbbbb-0000-4000-8000-000000000001");
+    let status = json!({
+        "phase": "Bootstrapping",
+        "allocation": {
+            "id": machine, "clusterRef": { "name": "pve" }, "vmId": 6000, "node": "pve1", "templateGeneration": 1,
+            "allocatedAt": "2026-01-01T00:00:00Z",
+        },
+        "bootstrap": {
+            "id": id, "tokenHash": digest(token.as_bytes()), "state": "Pending", "notAfter": "2100-01-01T00:00:00Z",
+        },
+    });
+    let patch = Patch::Merge(json!({ "status": status }));
+    claims.patch_status("one", &PatchParams::default(), &patch).await.unwrap();
+    let flags = [
+        format!("--watch-namespaces={}", site.namespace),
+        format!("--health-probe-bind-address=127.0.0.1:{health}"),
+        "--metrics-bind-address=0".to_owned(),
+        format!("--bootstrap-listen=127.0.0.1:{port}"),
+    ];
+    let operator = site.operator_at("DEBUG", &flags.iter().map(String::as_str).collect::<Vec<_>>());
+    let ready = eventually("the service is ready", SOON, async || {
+        page(health, "/readyz").await.filter(|answer| answer.starts_with("HTTP/1.1 200"))
+    })
+    .await;
+    assert!(ready.contains("[+]bootstrap ok"), "{ready}");
+    let clock = chassis::Clock::system();
+    let authority = Authority::load(&site.plane.client(), &site.namespace, clock).await.unwrap().unwrap();
+    let agent = Caller::at(([127, 0, 0, 1], port).into(), &authority).with(&Identity::new());
+    let start = json!({ "token": token, "machine": machine, "agent": "test" });
+    let (code, welcome) = agent.post(&protocol::path::start(id), &start).await.unwrap();
+    assert_eq!((code, &welcome["plan"]["argv"]), (200, &json!(["true"])), "{}", operator.output());
+    let finish = json!({ "report": "finished", "exitCode": 0 });
+    assert_eq!(agent.post(protocol::path::STATUS, &finish).await.unwrap().0, 200);
+    let thief = Caller::at(([127, 0, 0, 1], port).into(), &authority).with(&Identity::new());
+    assert_eq!(thief.post(&protocol::path::start(id), &start).await.unwrap().0, 403);
+    let described = site.plane.kubectl(&["describe", "mclaim", "one", "-n", &site.namespace]).await;
+    for word in ["AgentAttested", "Finished", "the command ended with exit code 0", "127.0.0.1"] {
+        assert!(described.stdout.contains(word), "{word} is missing in {}", described.stdout);
+    }
+    operator.signal(Signal::Terminate);
+    assert!(operator.wait(SOON).await.success(), "{}", operator.output());
+    assert!(!operator.output().contains(token), "a token is in the log");
+    let refused = site.plane.audit().await.user(&site.account.username()).filter(|line| line.code == 403);
+    assert!(refused.is_empty(), "a right is missing: {refused:?}");
+}
+
+/// A mistake in the address that machines are told is found at the start, by its name.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_that_machines_cannot_use_is_refused_at_the_start() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hyperfleet"));
+    command.args(["operator", "--bootstrap-advertise=http://10.0.0.1:8444"]);
+    let operator = Program::start(&command);
+    assert!(!operator.wait(SOON).await.success());
+    assert!(operator.output().contains("bootstrap.advertise: \"http://10.0.0.1:8444\" does not begin with https://"));
 }
 
 /// What the operator's account must not be able to do.

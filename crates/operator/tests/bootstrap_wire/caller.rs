@@ -18,8 +18,6 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::office::Office;
-
 /// A key and a certificate that says so.
 #[derive(Clone)]
 pub(crate) struct Identity {
@@ -80,10 +78,10 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// Somebody who trusts the office and has nothing to show.
-    pub(crate) fn of(office: &Office) -> Self {
+    /// Somebody who calls there, trusts this authority and has nothing to show.
+    pub(crate) fn at(address: SocketAddr, authority: &Authority) -> Self {
         let versions = rustls::ALL_VERSIONS.to_vec();
-        Self { address: office.address, authority: office.authority.clone(), identity: None, versions }
+        Self { address, authority: authority.clone(), identity: None, versions }
     }
 
     pub(crate) fn with(self, identity: &Identity) -> Self {

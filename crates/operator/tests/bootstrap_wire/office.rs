@@ -16,12 +16,14 @@ use operator::bootstrap::{Authority, Bootstrap, digest, serve};
 use runtime::{Cache, Parts, Selection};
 use serde_json::{Value, json};
 
+use crate::caller::Caller;
+
 pub(crate) const ID: &str = "aaaaaaaa-0000-4000-8000-000000000001";
 pub(crate) const MACHINE: &str = "bbbbbbbb-0000-4000-8000-000000000001";
 pub(crate) const TOKEN: &str = "very-secret";
 
 pub(crate) struct Office {
-    pub(crate) address: SocketAddr,
+    address: SocketAddr,
     pub(crate) authority: Authority,
     pub(crate) clock: Clock,
     claims: Api<MachineClaim>,
@@ -78,6 +80,11 @@ impl Office {
     /// What a machine says first.
     pub(crate) fn start(token: &str) -> Value {
         json!({ "token": token, "machine": MACHINE, "agent": "test" })
+    }
+
+    /// Somebody who trusts the office and has nothing to show.
+    pub(crate) fn caller(&self) -> Caller {
+        Caller::at(self.address, &self.authority)
     }
 
     pub(crate) async fn record(&self) -> BootstrapRecord {
