@@ -8,12 +8,15 @@ pub mod runner_jobs;
 use std::sync::Arc;
 
 use api::MachineClaim;
+use fleet::claim::Policy;
 use providers::http::{AddressPolicy, Cidr};
 use runtime::host::Host;
 use runtime::{Cache, Selection};
+use tokio::sync::OnceCell;
 
+use self::machine_claims::{AskPolicy, Invitation, Invite};
 use crate::Duty;
-use crate::bootstrap;
+use crate::bootstrap::{self, Advertised, Authority};
 use crate::calls::Calls;
 use crate::site::{Sites, over_the_network};
 
@@ -29,7 +32,7 @@ pub fn spawn(duties: &[Duty], host: &Host) {
         runner_jobs::spawn(host);
     }
     // Who looks after templates needs the connections, and who makes those needs to be told of templates.
-    if runs(&hypervisor_clusters::DUTY) || runs(&machine_templates::DUTY) {
+    if [hypervisor_clusters::DUTY, machine_templates::DUTY, machine_claims::DUTY].iter().any(runs) {
         machines(host, claims());
     }
 }
@@ -39,7 +42,7 @@ fn claims_of(host: &Host) -> Cache<MachineClaim> {
     Cache::spawn(&Selection::namespaces(&host.settings.namespaces), &host.client, &host.parts)
 }
 
-/// Clusters and templates, over the same connections and caches.
+/// Clusters, templates and claims, over the same connections and caches.
 fn machines(host: &Host, claims: Cache<MachineClaim>) {
     let dial = over_the_network(policy(host), Arc::new(Calls::new(&host.parts.metrics)));
     let live = host.live.effective.clone();
@@ -52,8 +55,57 @@ fn machines(host: &Host, claims: Cache<MachineClaim>) {
     let pools = Cache::spawn(&watched, client, parts);
     let sources = hypervisor_clusters::Sources { templates: templates.clone(), claims: claims.clone() };
     hypervisor_clusters::spawn(host, &sites, &clusters, &sources);
-    let sources = machine_templates::Sources { clusters, claims, pools };
+    let sources = machine_templates::Sources { clusters: clusters.clone(), claims: claims.clone(), pools };
     machine_templates::spawn(host, &sites, &templates, &sources);
+    let sources = machine_claims::Sources { templates, clusters, claims };
+    machine_claims::spawn(host, &sites, &sources, invite(host), attempts(host));
+}
+
+/// Where agents have to prove themselves: the address in the settings, and the authority that all replicas share.
+fn invite(host: &Host) -> Invite {
+    let advertised = Advertised::parse(host.live.effective.borrow().text("bootstrap.advertise"));
+    let (client, namespace, clock) = (host.client.clone(), host.namespace.clone(), host.parts.clock);
+    let known: Arc<OnceCell<Invitation>> = Arc::default();
+    Arc::new(move || {
+        let (client, namespace, known) = (client.clone(), namespace.clone(), Arc::clone(&known));
+        let url = match &advertised {
+            Ok(Some(advertised)) => Ok(advertised.to_string()),
+            Ok(None) => Err("the setting bootstrap.advertise is empty: set it to the address that machines reach the \
+                             bootstrap service at, like https://10.0.0.1:8444"
+                .to_owned()),
+            Err(error) => Err(error.to_string()),
+        };
+        Box::pin(async move {
+            let url = match url {
+                Ok(url) => url,
+                Err(why) => return Ok(Err(why)),
+            };
+            if let Some(known) = known.get() {
+                return Ok(Ok(known.clone()));
+            }
+            match Authority::load(&client, &namespace, clock).await? {
+                Ok(authority) => {
+                    let invitation = Invitation { url, authority: authority.certificates().to_owned() };
+                    Ok(Ok(known.get_or_init(async || invitation).await.clone()))
+                }
+                Err(error) => Ok(Err(error.to_string())),
+            }
+        })
+    })
+}
+
+/// How failed attempts are repeated, as the settings have it now.
+fn attempts(host: &Host) -> AskPolicy {
+    let live = host.live.effective.clone();
+    Arc::new(move || {
+        let settings = live.borrow();
+        let backoff = reconcile::Backoff {
+            initial: settings.duration("claims.backoff"),
+            max: settings.duration("claims.backoffMax"),
+            ..machine_claims::POLICY.backoff
+        };
+        Policy { backoff, attempts: u32::try_from(settings.number("claims.attempts")).unwrap_or(u32::MAX) }
+    })
 }
 
 /// The addresses that hypervisors may have.

@@ -4,7 +4,7 @@ use chassis::settings::{Kind, Setting};
 use runtime::rbac::Rule;
 
 use crate::bootstrap;
-use crate::controllers::{hypervisor_clusters, machine_templates, runner_jobs};
+use crate::controllers::{hypervisor_clusters, machine_claims, machine_templates, runner_jobs};
 
 /// Controllers that run in one process under one account.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ const SETS: &[Set] = &[
     Set {
         name: "fleet",
         summary: "ephemeral VMs for CI jobs, on your own hypervisors",
-        controllers: &[hypervisor_clusters::DUTY, machine_templates::DUTY, runner_jobs::DUTY],
+        controllers: &[hypervisor_clusters::DUTY, machine_templates::DUTY, machine_claims::DUTY, runner_jobs::DUTY],
         elects: true,
     },
     Set {
@@ -82,6 +82,33 @@ pub const SETTINGS: &[Setting] = &[
         reload: false,
         kind: Kind::Ranges,
         help: "Ranges of addresses that hypervisors may not have: those of the cluster's pods and services",
+    },
+    Setting {
+        key: "claims.backoff",
+        flag: "claim-backoff",
+        env: "CLAIM_BACKOFF",
+        default: "5s",
+        reload: true,
+        kind: Kind::Duration(1, 3_600),
+        help: "Pause after the first attempt to make a machine that failed; it doubles with each further one",
+    },
+    Setting {
+        key: "claims.backoffMax",
+        flag: "claim-backoff-max",
+        env: "CLAIM_BACKOFF_MAX",
+        default: "5m",
+        reload: true,
+        kind: Kind::Duration(1, 86_400),
+        help: "Longest pause between two attempts",
+    },
+    Setting {
+        key: "claims.attempts",
+        flag: "claim-attempts",
+        env: "CLAIM_ATTEMPTS",
+        default: "10",
+        reload: true,
+        kind: Kind::Int(1, 100),
+        help: "Attempts after which a claim fails",
     },
     Setting {
         key: "bootstrap.listen",
@@ -150,7 +177,7 @@ mod tests {
         let chosen = select(&names(&["runner-jobs", "fleet"])).unwrap();
         assert_eq!(
             chosen.iter().map(|duty| duty.name).collect::<Vec<_>>(),
-            ["hypervisor-clusters", "machine-templates", "runner-jobs"]
+            ["hypervisor-clusters", "machine-templates", "machine-claims", "runner-jobs"]
         );
     }
 
@@ -159,7 +186,7 @@ mod tests {
         let error = select(&names(&["flet"])).unwrap_err();
         assert_eq!(
             error.to_string(),
-            r#"controllers: "flet" is unknown; there are: fleet (hypervisor-clusters, machine-templates, runner-jobs), bootstrap (bootstrap)"#
+            r#"controllers: "flet" is unknown; there are: fleet (hypervisor-clusters, machine-templates, machine-claims, runner-jobs), bootstrap (bootstrap)"#
         );
     }
 

@@ -69,6 +69,10 @@ struct Proxmox {
     /// firmware) in its environment, and in `HYPERFLEET_SIM_SEED` a directory with each attached ISO as `<drive>.iso`.
     #[arg(long, value_name = "PROGRAM")]
     guest: Option<PathBuf>,
+    /// Run this `hyperfleet-agent` in every VM that is started, with the VM's own seed and firmware; the VM powers off when
+    /// it ends. What the agent runs, runs on this machine as the user that this program runs as.
+    #[arg(long, value_name = "PROGRAM", conflicts_with = "guest")]
+    agent: Option<PathBuf>,
     /// Divide the fixed delays of the real programs (3 s before a 401, 10 s for a lock, 10 s between statistics ...).
     #[arg(long, default_value_t = 1, value_name = "N")]
     faster: u32,
@@ -109,6 +113,21 @@ fn run(cli: Cli) -> Result<()> {
     runtime.block_on(serve(args))
 }
 
+/// What VMs do.
+fn hook(guest: Option<PathBuf>, agent: Option<PathBuf>) -> Hook {
+    let seeds = std::env::temp_dir().join(format!("hyperfleet-sim-{}", std::process::id()));
+    // Memory that Linux always has: the agent puts nothing on a disk.
+    let run_dir = format!("/dev/shm/hyperfleet-sim-{}-{{vmid}}", std::process::id());
+    let arguments = ["run", "--seed", "{iso}", "--dmi", "{seed}/dmi", "--allow-swap", "--run-dir", &run_dir];
+    // The VM is off when the agent ends; there is nothing else to power off.
+    let arguments = arguments.into_iter().chain(["--power-off-command", "true"]).map(str::to_owned).collect();
+    match (guest, agent) {
+        (Some(program), _) => Hook::Program { program, arguments: Vec::new(), seeds },
+        (None, Some(program)) => Hook::Program { program, arguments, seeds },
+        (None, None) => Hook::Nothing,
+    }
+}
+
 async fn serve(args: Proxmox) -> Result<()> {
     let tasks = Tasks::new();
     let release = if args.version == "8.4" { Release::V8 } else { Release::V9 };
@@ -118,11 +137,7 @@ async fn serve(args: Proxmox) -> Result<()> {
         profile: Profile::named(&args.profile).context("the profile is one that --help lists")?,
         seed: args.seed,
         limits: Limits::REAL.faster(args.faster.max(1)),
-        hook: args.guest.map_or(Hook::Nothing, |program| Hook::Program {
-            program,
-            arguments: Vec::new(),
-            seeds: std::env::temp_dir().join(format!("hyperfleet-sim-{}", std::process::id())),
-        }),
+        hook: hook(args.guest, args.agent),
         ..Options::new(release, Fixture::Demo, Clock::system())
     };
     let simulator = Simulator::new(options, &tasks);

@@ -60,6 +60,8 @@ pub const DUTY: Duty = Duty {
             verbs: &["list", "watch"],
             scope: Scope::Watched,
         },
+        // The authority that machines know the bootstrap service by.
+        Rule { groups: &[""], resources: &["secrets"], verbs: &["get", "create"], scope: Scope::Own },
         // The labels of a namespace decide what is shared with it.
         Rule { groups: &[""], resources: &["namespaces"], verbs: &["get"], scope: Scope::Cluster },
     ],

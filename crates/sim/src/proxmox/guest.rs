@@ -37,11 +37,12 @@ pub enum Hook {
     /// It is a program with the VM's seed and firmware values; the VM powers off when the program ends.
     ///
     /// The program's environment has `HYPERFLEET_SIM_VMID`, `HYPERFLEET_SIM_UUID`, `HYPERFLEET_SIM_SERIAL` (as the guest
-    /// would read it from SMBIOS) and `HYPERFLEET_SIM_SEED`, a directory with each attached ISO as `<drive>.iso`.
+    /// would read it from SMBIOS) and `HYPERFLEET_SIM_SEED`, a directory with each attached ISO as `<drive>.iso` and the
+    /// firmware's values as Linux shows them, in `dmi`.
     Program {
         /// The program.
         program: PathBuf,
-        /// Its arguments.
+        /// Its arguments; `{vmid}`, `{seed}` (that directory) and `{iso}` (the first ISO in it) stand for themselves.
         arguments: Vec<String>,
         /// Where seeds are put, one directory per VM.
         seeds: PathBuf,
@@ -150,11 +151,19 @@ impl World {
         let directory = seeds.join(vmid.to_string());
         tokio::fs::create_dir_all(&directory).await?;
         let (uuid, serial, isos) = self.firmware(vmid);
+        let disc = |drive: &str| directory.join(format!("{drive}.iso"));
+        let first = isos.first().map(|(drive, _)| disc(drive).display().to_string()).unwrap_or_default();
         for (drive, bytes) in isos {
-            tokio::fs::write(directory.join(format!("{drive}.iso")), bytes).await?;
+            tokio::fs::write(disc(&drive), bytes).await?;
         }
+        let dmi = directory.join("dmi");
+        tokio::fs::create_dir_all(&dmi).await?;
+        tokio::fs::write(dmi.join("product_uuid"), format!("{uuid}\n")).await?;
+        tokio::fs::write(dmi.join("product_serial"), format!("{serial}\n")).await?;
+        let values = [("{vmid}", vmid.to_string()), ("{seed}", directory.display().to_string()), ("{iso}", first)];
+        let filled = |text: &String| values.iter().fold(text.clone(), |text, (name, value)| text.replace(name, value));
         let mut child = tokio::process::Command::new(program)
-            .args(arguments)
+            .args(arguments.iter().map(filled))
             .env("HYPERFLEET_SIM_VMID", vmid.to_string())
             .env("HYPERFLEET_SIM_UUID", uuid)
             .env("HYPERFLEET_SIM_SERIAL", serial)

@@ -1,0 +1,205 @@
+//! From `kubectl apply` to a command that ran and nothing left behind, with the real programs: operator, agent, simulated
+//! hypervisor, API server.
+
+#![allow(missing_docs, reason = "tests are their own documentation")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use api::MachineClaim;
+use http::Method;
+use kube::Api;
+use providers::http::{AddressPolicy, Call, Client, Endpoint, Trust};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use testenv::{ControlPlane, Grant, Program, ServiceAccountRef, Signal, eventually};
+
+const SOON: Duration = Duration::from_secs(90);
+
+/// A program of this workspace, beside our own.
+fn program(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_BIN_EXE_hyperfleet")).with_file_name(name);
+    assert!(path.exists(), "{name} is not built: run `cargo build -p hyperfleet-agent -p hyperfleet-sim` first");
+    path
+}
+
+fn file(path: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)).unwrap()
+}
+
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Everything there is but a cloud.
+struct Town {
+    plane: &'static ControlPlane,
+    namespace: String,
+    account: ServiceAccountRef,
+    simulator: Program,
+    address: String,
+    files: TempDir,
+}
+
+impl Town {
+    async fn new(profile: &str) -> Self {
+        let plane = testenv::shared().await;
+        plane.install_crds(&api::crds()).await;
+        let namespace = plane.namespace("machines").await;
+        let own = |grant| match grant {
+            // The installation's namespace is the test's.
+            Grant::Namespaced(mut role) => {
+                k8s_openapi::Metadata::metadata_mut(&mut role).namespace = Some(namespace.clone());
+                Grant::Namespaced(role)
+            }
+            other @ (Grant::ClusterWide(_) | Grant::Within(..)) => other,
+        };
+        let roles = ["fleet", "bootstrap"].map(|set| file(&format!("deploy/rbac/{set}.yaml")));
+        let grants: Vec<Grant> = roles.iter().flat_map(|roles| Grant::from_yaml(roles)).map(own).collect();
+        let account = plane.service_account(&namespace, "hyperfleet", &grants).await;
+        let files = TempDir::new().unwrap();
+        let mut command = Command::new(program("hyperfleet-sim"));
+        command.args(["proxmox", "--listen", "127.0.0.1:0", "--faster", "10", "--profile", profile]);
+        command.arg("--ca-file").arg(files.path().join("ca.pem")).arg("--agent").arg(program("hyperfleet-agent"));
+        let simulator = Program::start(&command);
+        let line = simulator.wait_for_line("https://", SOON).await;
+        let address = line.split_whitespace().find(|word| word.starts_with("https://")).unwrap();
+        let address = address.trim_end_matches("/api2/json").to_owned();
+        Self { plane, namespace, account, simulator, address, files }
+    }
+
+    fn operator(&self, port: u16) -> Program {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hyperfleet"));
+        command
+            .args(["operator", "--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0"])
+            .args(["--hypervisor-allowed-addresses=127.0.0.0/8", "--hypervisor-period=1s"])
+            .arg(format!("--watch-namespaces={}", self.namespace))
+            .arg(format!("--bootstrap-listen=127.0.0.1:{port}"))
+            .arg(format!("--bootstrap-advertise=https://127.0.0.1:{port}"))
+            .env("KUBECONFIG", self.plane.kubeconfig_for(&self.account))
+            .env("POD_NAMESPACE", &self.namespace);
+        Program::start(&command)
+    }
+
+    fn ca(&self) -> String {
+        std::fs::read_to_string(self.files.path().join("ca.pem")).unwrap()
+    }
+
+    /// The story `first-vm`, as a user starts from it, with the addresses and names of this place.
+    fn story(&self, argv: &[&str]) -> String {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/first-vm");
+        let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        let texts: Vec<String> = files
+            .iter()
+            .filter(|path| path.extension().is_some_and(|extension| extension == "yaml"))
+            .flat_map(|path| {
+                let text = std::fs::read_to_string(path).unwrap();
+                serde_saphyr::from_multiple::<Value>(&text).unwrap()
+            })
+            .map(|mut object| {
+                self.settle(&mut object, argv);
+                object.to_string()
+            })
+            .collect();
+        texts.join("\n---\n")
+    }
+
+    fn settle(&self, object: &mut Value, argv: &[&str]) {
+        match object["kind"].as_str().unwrap() {
+            "Secret" => {
+                object["stringData"] = json!({
+                    "tokenId": "op@pve!hf", "tokenSecret": "11111111-1111-4111-8111-111111111111", "ca.crt": self.ca(),
+                });
+            }
+            "HypervisorCluster" => {
+                object["spec"]["endpoint"] = json!(self.address);
+                object["spec"]["defaultStorage"] = json!("disks");
+                object["spec"]["proxmox"] = json!({
+                    "vmidRange": { "first": 6000, "last": 6099 }, "pool": "hf", "isoStorage": "shared",
+                });
+            }
+            "HypervisorMachineTemplate" => {
+                object["spec"]["template"]["proxmox"] = json!({ "templateId": 9000 });
+                object["spec"]["resources"] = json!({ "cpu": 2, "memory": "2Gi", "disk": "20Gi" });
+            }
+            "MachineClaim" => object["spec"]["workload"]["command"]["argv"] = json!(argv),
+            other => panic!("{other} is not part of the story"),
+        }
+    }
+
+    async fn apply(&self, text: &str) {
+        let output = self.plane.kubectl_with_input(&["apply", "-n", &self.namespace, "-f", "-"], text).await;
+        assert!(output.success(), "{output:?}");
+    }
+
+    async fn kubectl(&self, arguments: &[&str]) -> String {
+        let all: Vec<&str> = arguments.iter().copied().chain(["-n", &self.namespace]).collect();
+        let output = self.plane.kubectl(&all).await;
+        assert!(output.success(), "{output:?}");
+        output.stdout
+    }
+
+    fn claims(&self) -> Api<MachineClaim> {
+        Api::namespaced(self.plane.client(), &self.namespace)
+    }
+
+    /// Waits until the claim's phase is one of these; all phases that were seen.
+    async fn phase(&self, name: &str, wanted: &[&str]) -> Vec<String> {
+        let (claims, seen) = (self.claims(), std::sync::Mutex::new(Vec::<String>::new()));
+        let tries = eventually(&format!("{name} is {wanted:?}"), SOON, async || {
+            let phase = claims.get(name).await.unwrap().status?.phase?.as_str().to_owned();
+            let mut seen = seen.lock().unwrap();
+            if seen.last() != Some(&phase) {
+                seen.push(phase.clone());
+            }
+            wanted.contains(&phase.as_str()).then_some(())
+        });
+        tries.await;
+        seen.into_inner().unwrap()
+    }
+
+    /// What the hypervisor has.
+    async fn there(&self) -> Value {
+        let policy = AddressPolicy { allow: vec!["127.0.0.0/8".parse().unwrap()], deny: Vec::new() };
+        let pem = rustls_pem(&self.ca());
+        let endpoint = Endpoint::https(&self.address, Trust::Authorities(pem), policy).unwrap();
+        let client = Client::connect("simulator", &endpoint).unwrap();
+        let call = Call::new(Method::GET, "/sim/state", "/sim/state".to_owned());
+        let answer = client.send(call).await.unwrap();
+        let state: Value = serde_json::from_slice(&answer.body).unwrap();
+        json!([state["vms"], state["volumes"], state["pools"], state["runningTasks"]])
+    }
+}
+
+fn rustls_pem(text: &str) -> Vec<rustls::pki_types::CertificateDer<'static>> {
+    use rustls::pki_types::pem::PemObject;
+    rustls::pki_types::CertificateDer::pem_slice_iter(text.as_bytes()).map(Result::unwrap).collect()
+}
+
+/// The whole way: a person applies a story and reads what became of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r3_1_a_story_is_applied_runs_and_leaves_nothing_behind() {
+    let town = Town::new("zero").await;
+    let before = town.there().await;
+    let operator = town.operator(free_port());
+    town.apply(&town.story(&["/bin/sh", "-c", "echo hello from a machine; id -u >/dev/null; exit 0"])).await;
+    town.phase("hello", &["Succeeded", "Failed"]).await;
+    let claim = town.claims().get("hello").await.unwrap();
+    let status = claim.status.unwrap();
+    let outcome = status.outcome.unwrap_or_else(|| panic!("{:?}\n{}", status.conditions, operator.output()));
+    assert_eq!((outcome.exit_code, outcome.output.as_deref()), (Some(0), Some("hello from a machine\n")));
+    assert_eq!(town.there().await, before, "{}", operator.output());
+    let table = town.kubectl(&["get", "machineclaims", "-o", "wide"]).await;
+    assert!(table.contains("Succeeded") && table.contains("EXIT"), "{table}");
+    let told = town.kubectl(&["describe", "machineclaim", "hello"]).await;
+    for words in ["is being made from image 9000", "proved itself from 127.0.0.1", "exit code 0", "are gone"] {
+        assert!(told.contains(words), "{words:?} is missing in\n{told}");
+    }
+    town.kubectl(&["delete", "machineclaim", "hello", "--timeout=60s"]).await;
+    operator.signal(Signal::Terminate);
+    assert!(operator.wait(SOON).await.success(), "{}", operator.output());
+    assert!(town.simulator.ended().is_none(), "{}", town.simulator.output());
+}
