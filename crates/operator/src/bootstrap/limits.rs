@@ -1,7 +1,7 @@
 //! How often somebody may ask.
 //!
-//! Limits are for those who have nothing to show: strangers are counted by where they call from and by the id they call
-//! about. Whoever shows the right token or a bound key is counted by his own key, so that no stranger can use up what a
+//! Limits are for those who have nothing to show: strangers are counted by where they call from and by the machine they
+//! call about. Whoever shows the right token or a bound key is counted by his own key, so that no stranger can use up what a
 //! machine needs to live. The tables are bounded; what was not used for longest is forgotten first.
 
 use std::collections::{BTreeMap, HashMap};
@@ -50,9 +50,9 @@ impl Limits {
         self.take(&self.sources, &network(address))
     }
 
-    /// A stranger asks something about the machine of this id.
-    pub(super) fn record(&self, id: &str) -> Result<(), Duration> {
-        self.take(&self.records, &id.to_owned())
+    /// A stranger asks something about this claim's machine.
+    pub(super) fn record(&self, uid: &str) -> Result<(), Duration> {
+        self.take(&self.records, &uid.to_owned())
     }
 
     /// The holder of this key asks something.

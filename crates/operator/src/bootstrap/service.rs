@@ -73,7 +73,7 @@ impl Bootstrap {
         let token_hash = digest(start.token.expose_secret().as_bytes());
         let Some(claim) = self.0.ledger.by_id(id) else { return Err(self.stranger(peer, "unknown-id")) };
         if !rules::is_token_of(&claim, &token_hash) {
-            return Err(self.wrong_token(&claim, id, peer).await);
+            return Err(self.wrong_token(&claim, peer).await);
         }
         self.0.limits.key(key).map_err(Denial::Limited)?;
         if self.0.ledger.is_held_by_another(key, &claim) {
@@ -126,7 +126,11 @@ impl Bootstrap {
     /// Somebody says that he is a machine and why he cannot prove it.
     pub(super) async fn beacon(&self, id: &str, beacon: &Beacon, peer: &Peer) -> Answer<()> {
         let Some(claim) = self.0.ledger.by_id(id) else { return Err(self.stranger(peer, "unknown-id")) };
-        self.0.limits.source(peer.address).and_then(|()| self.0.limits.record(id)).map_err(Denial::Limited)?;
+        self.0
+            .limits
+            .source(peer.address)
+            .and_then(|()| self.0.limits.record(&uid(&claim)))
+            .map_err(Denial::Limited)?;
         let sentence = words::sentence(beacon, peer.address, self.0.clock.now());
         if rules::complain(&claim, &sentence).is_none() || !self.0.limits.may_complain(&uid(&claim)) {
             return Ok(());
@@ -177,8 +181,8 @@ impl Bootstrap {
     }
 
     /// The answer to a wrong token. It locks nothing: ids are public, and nobody may kill a machine by knowing one.
-    async fn wrong_token(&self, claim: &MachineClaim, id: &str, peer: &Peer) -> Denial {
-        if let Err(wait) = self.0.limits.source(peer.address).and_then(|()| self.0.limits.record(id)) {
+    async fn wrong_token(&self, claim: &MachineClaim, peer: &Peer) -> Denial {
+        if let Err(wait) = self.0.limits.source(peer.address).and_then(|()| self.0.limits.record(&uid(claim))) {
             return Denial::Limited(wait);
         }
         if self.0.limits.may_warn(&uid(claim)) {

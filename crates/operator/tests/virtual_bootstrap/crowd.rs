@@ -74,7 +74,7 @@ fn five_hundred_machines_that_boot_at_once_are_all_believed_though_they_share_an
         let agents: Vec<Agent> =
             (0..500).map(|number| Agent { address: Agent::new(1).address, ..Agent::new(number) }).collect();
         let pairs = || machines.iter().zip(&agents).enumerate();
-        let replica = |number: usize| if number % 2 == 0 { "a" } else { "b" };
+        let replica = |number: usize| if number.is_multiple_of(2) { "a" } else { "b" };
         let answers =
             join_all(pairs().map(|(number, (machine, agent))| post.start(replica(number), agent, machine))).await;
         assert!(
