@@ -149,7 +149,8 @@ impl Town {
     /// Waits until the claim's phase is one of these; all phases that were seen.
     async fn phase(&self, name: &str, wanted: &[&str]) -> Vec<String> {
         let (claims, seen) = (self.claims(), std::sync::Mutex::new(Vec::<String>::new()));
-        let tries = eventually(&format!("{name} is {wanted:?}"), SOON, async || {
+        let what = format!("{name} is {wanted:?}");
+        let tries = eventually(&what, SOON, async || {
             let phase = claims.get(name).await.unwrap().status?.phase?.as_str().to_owned();
             let mut seen = seen.lock().unwrap();
             if seen.last() != Some(&phase) {
@@ -164,19 +165,21 @@ impl Town {
     /// What the hypervisor has.
     async fn there(&self) -> Value {
         let policy = AddressPolicy { allow: vec!["127.0.0.0/8".parse().unwrap()], deny: Vec::new() };
-        let pem = rustls_pem(&self.ca());
-        let endpoint = Endpoint::https(&self.address, Trust::Authorities(pem), policy).unwrap();
+        let endpoint = Endpoint::https(&self.address, Trust::Bundle(self.ca().into_bytes()), policy).unwrap();
         let client = Client::connect("simulator", &endpoint).unwrap();
-        let call = Call::new(Method::GET, "/sim/state", "/sim/state".to_owned());
+        let call = Call {
+            method: Method::GET,
+            route: "/sim/state",
+            subject: String::new(),
+            path: "/sim/state".to_owned(),
+            headers: http::HeaderMap::new(),
+            body: Vec::new().into(),
+            timeout: SOON,
+        };
         let answer = client.send(call).await.unwrap();
         let state: Value = serde_json::from_slice(&answer.body).unwrap();
         json!([state["vms"], state["volumes"], state["pools"], state["runningTasks"]])
     }
-}
-
-fn rustls_pem(text: &str) -> Vec<rustls::pki_types::CertificateDer<'static>> {
-    use rustls::pki_types::pem::PemObject;
-    rustls::pki_types::CertificateDer::pem_slice_iter(text.as_bytes()).map(Result::unwrap).collect()
 }
 
 /// The whole way: a person applies a story and reads what became of it.
@@ -190,7 +193,8 @@ async fn r3_1_a_story_is_applied_runs_and_leaves_nothing_behind() {
     let claim = town.claims().get("hello").await.unwrap();
     let status = claim.status.unwrap();
     let outcome = status.outcome.unwrap_or_else(|| panic!("{:?}\n{}", status.conditions, operator.output()));
-    assert_eq!((outcome.exit_code, outcome.output.as_deref()), (Some(0), Some("hello from a machine\n")));
+    let said = (outcome.exit_code, outcome.output.as_deref());
+    assert_eq!(said, (Some(0), Some("hello from a machine\n")), "{:?}\n{}", status.conditions, town.simulator.output());
     assert_eq!(town.there().await, before, "{}", operator.output());
     let table = town.kubectl(&["get", "machineclaims", "-o", "wide"]).await;
     assert!(table.contains("Succeeded") && table.contains("EXIT"), "{table}");

@@ -70,7 +70,7 @@ struct Proxmox {
     #[arg(long, value_name = "PROGRAM")]
     guest: Option<PathBuf>,
     /// Run this `hyperfleet-agent` in every VM that is started, with the VM's own seed and firmware; the VM powers off when
-    /// it ends. What the agent runs, runs on this machine as the user that this program runs as.
+    /// it ends. What the agent runs, runs on this machine: as `nobody` if this program is root's, else as its user.
     #[arg(long, value_name = "PROGRAM", conflicts_with = "guest")]
     agent: Option<PathBuf>,
     /// Divide the fixed delays of the real programs (3 s before a 401, 10 s for a lock, 10 s between statistics ...).
@@ -113,14 +113,22 @@ fn run(cli: Cli) -> Result<()> {
     runtime.block_on(serve(args))
 }
 
+/// Whether this program runs as root.
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+}
+
 /// What VMs do.
 fn hook(guest: Option<PathBuf>, agent: Option<PathBuf>) -> Hook {
     let seeds = std::env::temp_dir().join(format!("hyperfleet-sim-{}", std::process::id()));
     // Memory that Linux always has: the agent puts nothing on a disk.
     let run_dir = format!("/dev/shm/hyperfleet-sim-{}-{{vmid}}", std::process::id());
     let arguments = ["run", "--seed", "{iso}", "--dmi", "{seed}/dmi", "--allow-swap", "--run-dir", &run_dir];
-    // The VM is off when the agent ends; there is nothing else to power off.
-    let arguments = arguments.into_iter().chain(["--power-off-command", "true"]).map(str::to_owned).collect();
+    // The VM is off when the agent ends; there is nothing else to power off. Work never runs as root.
+    let user: &[&str] = if is_root() { &["--user", "nobody"] } else { &[] };
+    let arguments = arguments.iter().chain(["--power-off-command", "true"].iter()).chain(user);
+    let arguments = arguments.map(|&word| word.to_owned()).collect();
     match (guest, agent) {
         (Some(program), _) => Hook::Program { program, arguments: Vec::new(), seeds },
         (None, Some(program)) => Hook::Program { program, arguments, seeds },
