@@ -138,9 +138,13 @@ fn bound(
         }),
         ..before.clone()
     };
+    let still_made = api::condition::holds(&before.conditions, ConditionType::Provisioning);
     let mut tell = |about, holds, message| say(&mut status, claim, about, holds, Reason::AgentAttested, message);
-    let made = format!("the machine is made; its agent called from {from}");
-    tell(ConditionType::Provisioning, ConditionStatus::False, made);
+    // Whoever watches the start of the VM may not have had time to say that it runs.
+    if still_made {
+        let made = format!("the VM runs; its agent called from {from}");
+        tell(ConditionType::Provisioning, ConditionStatus::False, made);
+    }
     tell(ConditionType::Bootstrapped, ConditionStatus::True, format!("the agent proved itself from {from}"));
     tell(ConditionType::Ready, ConditionStatus::True, format!("the machine at {from} has its work"));
     status
