@@ -116,13 +116,22 @@ fn the_right_token_on_the_right_machine_is_believed() {
     assert_eq!(status.ready_time, Some(at(100).into()));
     assert_eq!(status.first_running_time, Some(at(100).into()), "a machine that speaks runs");
     assert_eq!(status.network.as_ref().unwrap().ip_address.as_str(), "10.0.0.5");
-    for (about, holds) in
-        [(ConditionType::Provisioning, "False"), (ConditionType::Bootstrapped, "True"), (ConditionType::Ready, "True")]
-    {
+    for about in [ConditionType::Bootstrapped, ConditionType::Ready] {
         let (status, reason, message) = said(status, about);
-        assert_eq!((status.as_str(), reason.as_str()), (holds, "AgentAttested"));
+        assert_eq!((status.as_str(), reason.as_str()), ("True", "AgentAttested"));
         assert!(message.contains("10.0.0.5"), "{message}");
     }
+    assert_eq!(api::condition::find(&status.conditions, ConditionType::Provisioning), None, "nothing new about it");
+}
+
+#[test]
+fn an_agent_that_is_faster_than_whoever_watches_the_start_ends_the_making() {
+    let mut making = claim();
+    let made = |holds| api::condition(ConditionType::Provisioning, holds, Reason::Cloning, "VM 6000", None);
+    status_of(&mut making).conditions = vec![made(ConditionStatus::True)];
+    let Ok(Bound::First(status)) = show(&making, 'a', 'k', 100) else { panic!() };
+    let (holds, reason, message) = said(&status, ConditionType::Provisioning);
+    assert_eq!((holds.as_str(), reason.as_str()), ("False", "AgentAttested"), "{message}");
 }
 
 #[test]

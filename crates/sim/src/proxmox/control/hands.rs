@@ -89,6 +89,13 @@ impl Simulator {
         state.vms.get_mut(&vmid).map(|vm| vm.config.set("description", text.to_owned())).is_some()
     }
 
+    /// The VMs there are, without images: number and name.
+    pub fn machines(&self) -> Vec<(u32, Option<String>)> {
+        let state = self.world.state();
+        let vms = state.vms.iter().filter(|(_, vm)| !vm.is_template());
+        vms.map(|(vmid, vm)| (*vmid, vm.config.get("name").map(str::to_owned))).collect()
+    }
+
     /// Everything there is, as `GET /sim/state` shows it.
     pub fn state(&self) -> serde_json::Value {
         view::state(&self.world)
