@@ -185,6 +185,11 @@ impl Sites {
         }
     }
 
+    /// Whether this process is the one that may change anything.
+    pub fn leads(&self) -> bool {
+        self.0.leadership.is_held()
+    }
+
     /// How often sites are looked at.
     pub fn period(&self) -> Duration {
         (self.0.pace)()

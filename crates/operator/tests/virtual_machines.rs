@@ -11,6 +11,8 @@ mod clusters;
 mod crashes;
 #[path = "virtual_machines/guests.rs"]
 mod guests;
+#[path = "virtual_machines/storms.rs"]
+mod storms;
 #[path = "virtual_machines/templates.rs"]
 mod templates;
 #[path = "virtual_machines/yard.rs"]

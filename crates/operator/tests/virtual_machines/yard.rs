@@ -1,6 +1,6 @@
 //! A yard: a world with a Kubernetes API, simulated hypervisors, and the operator's machine controllers.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use api::HypervisorCluster;
@@ -31,6 +31,10 @@ pub(crate) const TEMPLATES: &str =
 pub(crate) const CLAIMS: &str = "/apis/hypervisor.hyperfleet.io/v1alpha1/namespaces/default/machineclaims";
 pub(crate) const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 
+/// Our kinds; making them takes longer than most worlds.
+static CRDS: LazyLock<Vec<Value>> =
+    LazyLock::new(|| api::crds().into_iter().map(|crd| serde_json::to_value(crd).unwrap()).collect());
+
 /// A VM of somebody else, among our numbers.
 pub(crate) const FOREIGN: u32 = 6050;
 
@@ -44,13 +48,19 @@ impl Yard {
     /// The API with our kinds, and one operator.
     pub(crate) fn new(world: &World) -> Self {
         let kubernetes = world.kubernetes("kube");
-        for crd in api::crds() {
-            kubernetes.define(&serde_json::to_value(crd).unwrap()).unwrap();
+        for crd in CRDS.iter() {
+            kubernetes.define(crd).unwrap();
         }
         let guests = Guests::default();
         let door = guests.clone();
         world.start("operator", move |desk| operate(desk, &door));
         Self { world: world.clone(), person: world.person("person", "kube"), guests }
+    }
+
+    /// Another replica of the operator beside the first.
+    pub(crate) fn with_replica(&self) {
+        let door = self.guests.clone();
+        self.world.start("replica", move |desk| operate(desk, &door));
     }
 
     /// The same with the cluster `pve`, which has had a minute to become ready, and its hypervisor.

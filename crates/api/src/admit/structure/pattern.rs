@@ -9,7 +9,8 @@ use super::super::field::word;
 
 /// Compiles every pattern of the schema and of all below it.
 pub(super) fn collect(schema: &Value, patterns: &mut BTreeMap<String, Regex>) -> Result<(), String> {
-    if let Some(pattern) = word(schema, "pattern") {
+    // Many fields of a schema share a few patterns, and compiling is what a definition's admission takes longest for.
+    if let Some(pattern) = word(schema, "pattern").filter(|pattern| !patterns.contains_key(*pattern)) {
         let compiled = Regex::new(&translate(pattern)).map_err(|error| error.to_string())?;
         patterns.insert(pattern.to_owned(), compiled);
     }

@@ -180,7 +180,9 @@ fn conditions(schema: &Value, path: &str, skip_any: bool, skip_first_all: bool) 
     }
     found.extend(schema.get("not").into_iter().flat_map(|nested| condition(nested, &format!("{path}.not"), false)));
     let pattern = text(schema, "/pattern");
-    if let Err(error) = regex::Regex::new(pattern) {
+    if !pattern.is_empty()
+        && let Err(error) = regex::Regex::new(pattern)
+    {
         let error = error.to_string();
         let last = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
         let detail =

@@ -21,6 +21,10 @@ impl MachineClaims {
         let Some(subject) = observed.subject() else {
             return Err(Fault::new(Class::Conflict, step.to_string(), "there is no VM to do it to"));
         };
+        // Hypervisors know nothing of leases: a process that stood still must not act on what it decided before.
+        if !self.sites.leads() {
+            return Err(Fault::new(Class::Unavailable, step.to_string(), "this process does not hold the lease"));
+        }
         let (claim, allocation) = (uid(subject.claim), subject.allocation.id.as_str().to_owned());
         let mut note = self.notes.of(&claim, &allocation);
         let job = job(step);
