@@ -130,6 +130,17 @@ impl Town {
         }
     }
 
+    /// A claim of its own, which goes with its machine.
+    fn claim(name: &str, argv: &[&str]) -> Value {
+        json!({
+            "apiVersion": "hypervisor.hyperfleet.io/v1alpha1", "kind": "MachineClaim", "metadata": { "name": name },
+            "spec": {
+                "templateRef": { "name": "debian-12" }, "lifecycle": { "ttl": "0s" },
+                "workload": { "command": { "argv": argv } },
+            },
+        })
+    }
+
     async fn apply(&self, text: &str) {
         let output = self.plane.kubectl_with_input(&["apply", "-n", &self.namespace, "-f", "-"], text).await;
         assert!(output.success(), "{output:?}");
@@ -206,4 +217,44 @@ async fn r3_1_a_story_is_applied_runs_and_leaves_nothing_behind() {
     operator.signal(Signal::Terminate);
     assert!(operator.wait(SOON).await.success(), "{}", operator.output());
     assert!(town.simulator.ended().is_none(), "{}", town.simulator.output());
+}
+
+/// The operator is killed at these moments of a claim's life, in milliseconds, and started again: one VM, then none.
+async fn killed_at(moments: &[u64]) {
+    let town = Town::new("nvme-linked").await;
+    let before = town.there().await;
+    let port = free_port();
+    let mut operator = town.operator(port);
+    let story = town.story(&["true"]);
+    let without_claim: Vec<&str> = story.split("\n---\n").filter(|text| !text.contains("\"MachineClaim\"")).collect();
+    town.apply(&without_claim.join("\n---\n")).await;
+    for moment in moments {
+        let name = format!("k{moment}");
+        town.apply(&Town::claim(&name, &["sleep", "1"]).to_string()).await;
+        tokio::time::sleep(Duration::from_millis(*moment)).await;
+        operator.kill();
+        operator = town.operator(port);
+        let claims = town.claims();
+        eventually(&format!("{name} is gone"), Duration::from_mins(4), async || {
+            let machines = town.there().await[0].as_array().unwrap().len();
+            assert!(machines <= before[0].as_array().unwrap().len() + 1, "two machines for one claim");
+            claims.get_opt(&name).await.unwrap().is_none().then_some(())
+        })
+        .await;
+        assert_eq!(town.there().await, before, "killed after {moment} ms\n{}", operator.output());
+    }
+    operator.signal(Signal::Terminate);
+    assert!(operator.wait(SOON).await.success(), "{}", operator.output());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p6_kills_in_the_middle_of_a_life_neither_leak_nor_double_a_machine() {
+    killed_at(&[30, 700, 4_000]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "minutes: make soak"]
+async fn soak_forty_kills_neither_leak_nor_double_a_machine() {
+    let moments: Vec<u64> = (0..40).map(|step| 20 + step * 160).collect();
+    killed_at(&moments).await;
 }

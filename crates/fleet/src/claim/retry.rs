@@ -70,7 +70,9 @@ fn count(observed: &Observed, trouble: &Trouble, attempt: u32, now: Timestamp) -
         }
     };
     let status = match (trouble.job, &observed.sight) {
-        (super::Job::Clone, Sight::Absent { remains }) if remains.is_empty() => moved_on(observed),
+        (super::Job::Clone, Sight::Absent { remains }) if remains.is_empty() && observed.errands.certain => {
+            moved_on(observed)
+        }
         (super::Job::Clone, Sight::Foreign { .. }) => moved_on(observed),
         (_, _) => tell::as_is(observed),
     };

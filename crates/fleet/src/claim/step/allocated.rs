@@ -27,10 +27,8 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> ClaimPlan {
             let why = Why::Retry { attempt: 1, cause: why.clone() };
             Plan::wait(Next::After(UNSEEN, why).or_sooner(limit::next(observed, now)))
         }
-        Sight::Absent { .. } if !observed.errands.certain && !observed.errands.done.contains(&Job::Clone) => {
-            // A call of another process may still be on its way; looking again settles it.
-            Plan::wait(Next::After(UNSEEN, Why::Recheck).or_sooner(limit::next(observed, now)))
-        }
+        // A clone call of another process may still be on its way. Of two calls for one number the hypervisor carries out
+        // one, and the VM is ours either way.
         Sight::Absent { .. } | Sight::Unasked => clone(observed, now),
         Sight::Locked { .. } | Sight::Ours { .. } => Plan::wait(Next::After(UNSEEN, Why::Recheck)),
     }
