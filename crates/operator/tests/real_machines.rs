@@ -220,8 +220,8 @@ async fn r3_1_a_story_is_applied_runs_and_leaves_nothing_behind() {
 }
 
 /// The operator is killed at these moments of a claim's life, in milliseconds, and started again: one VM, then none.
-async fn killed_at(moments: &[u64]) {
-    let town = Town::new("nvme-linked").await;
+async fn killed_at(profile: &str, moments: &[u64]) {
+    let town = Town::new(profile).await;
     let before = town.there().await;
     let port = free_port();
     let mut operator = town.operator(port);
@@ -249,12 +249,12 @@ async fn killed_at(moments: &[u64]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn p6_kills_in_the_middle_of_a_life_neither_leak_nor_double_a_machine() {
-    killed_at(&[30, 700, 4_000]).await;
+    killed_at("zero", &[30, 400, 1_200]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "minutes: make soak"]
 async fn soak_forty_kills_neither_leak_nor_double_a_machine() {
     let moments: Vec<u64> = (0..40).map(|step| 20 + step * 160).collect();
-    killed_at(&moments).await;
+    killed_at("nvme-linked", &moments).await;
 }
