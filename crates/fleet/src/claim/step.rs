@@ -28,8 +28,8 @@ const POLL: Duration = Duration::from_millis(500);
 
 /// Which step a claim is in, by what is written down: between *allocated* and *booting* only a look can tell.
 pub fn stage(claim: &MachineClaim) -> Where {
-    let Some(status) = &claim.status else { return Where::Gated };
     let going = claim.metadata.deletion_timestamp.is_some();
+    let Some(status) = &claim.status else { return if going { Where::Gone } else { Where::Gated } };
     if status.teardown.as_ref().is_some_and(|teardown| teardown.vm_gone_at.is_some()) {
         return Where::Gone;
     }
