@@ -48,6 +48,14 @@ fn is_bound(observed: &Observed) -> bool {
     observed.status().bootstrap.as_ref().is_some_and(|record| record.state == BootstrapState::Bound)
 }
 
+/// Whether its agent has not proven itself, and still could or should have.
+fn is_unproven(observed: &Observed) -> bool {
+    observed.status().bootstrap.as_ref().is_none_or(|record| match record.state {
+        BootstrapState::Pending | BootstrapState::Challenged | BootstrapState::Expired => true,
+        BootstrapState::Bound | BootstrapState::Released | BootstrapState::Revoked => false,
+    })
+}
+
 /// Longest life; a busy machine may have a while to finish.
 fn lifetime(observed: &Observed) -> Option<Limit> {
     let lifecycle = &observed.claim.spec.lifecycle;
@@ -62,7 +70,7 @@ fn lifetime(observed: &Observed) -> Option<Limit> {
 /// From the first start until the agent has proven itself.
 fn bootstrap(observed: &Observed) -> Option<Limit> {
     let most = observed.claim.spec.lifecycle.bootstrap_timeout?;
-    let start = since(observed.status().first_running_time.as_ref()).filter(|_| !is_bound(observed))?;
+    let start = since(observed.status().first_running_time.as_ref()).filter(|_| is_unproven(observed))?;
     let message =
         format!("the agent did not prove itself within {most} (lifecycle.bootstrapTimeout); {}", last(observed));
     let due = after(start, most.as_duration());
@@ -71,7 +79,7 @@ fn bootstrap(observed: &Observed) -> Option<Limit> {
 
 /// Until then the token works; a VM without one never gets anywhere.
 fn token(observed: &Observed) -> Option<Limit> {
-    let record = observed.status().bootstrap.as_ref().filter(|record| record.state == BootstrapState::Pending)?;
+    let record = observed.status().bootstrap.as_ref().filter(|_| is_unproven(observed))?;
     observed.status().first_running_time.as_ref()?;
     let message =
         format!("the agent did not prove itself while its token worked (attestation.joinTokenTTL); {}", last(observed));
