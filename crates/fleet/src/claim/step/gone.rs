@@ -15,11 +15,11 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> ClaimPlan {
     if observed.is_going() {
         return Plan { finalizer: Finalizer::Remove, ..Plan::rest() };
     }
-    if observed.status().allocation.is_none() && observed.status().teardown.is_none() {
-        return Plan { status: Some(ended(observed, tell::as_is(observed), now)), ..Plan::rest() };
-    }
     let gone = observed.status().teardown.as_ref().and_then(|teardown| teardown.vm_gone_at.as_ref());
-    let due = gone.map_or(now, |gone| limit::after(gone.timestamp(), kept(observed)));
+    let Some(gone) = gone else {
+        return Plan { status: Some(closed(observed, now)), ..Plan::rest() };
+    };
+    let due = limit::after(gone.timestamp(), kept(observed));
     if due <= now {
         return Plan { steps: vec![Step::Delete], ..Plan::rest() };
     }
@@ -48,7 +48,7 @@ pub(super) fn proven(observed: &Observed, remains: &[String], now: Timestamp) ->
     if kept(observed).is_zero() {
         return Plan { steps: vec![Step::Delete], ..Plan::rest() };
     }
-    Plan { status: Some(ended(observed, tell::as_is(observed), now)), ..Plan::rest() }
+    Plan { status: Some(ended(observed, now)), ..Plan::rest() }
 }
 
 /// Whether the finalizer may go.
@@ -66,26 +66,28 @@ pub(in super::super) fn is_gone(observed: &Observed) -> bool {
     none || said || seen || destroying::is_abandoned(observed)
 }
 
-/// The last status: how it ended, and that nothing is left.
-fn ended(observed: &Observed, status: MachineClaimStatus, now: Timestamp) -> MachineClaimStatus {
+/// The last status: how it ended.
+fn closed(observed: &Observed, now: Timestamp) -> MachineClaimStatus {
+    let status = tell::as_is(observed);
     let good = matches!(status.outcome, Some(Outcome { exit_code: Some(0), .. }));
     let phase = if good { Phase::Succeeded } else { Phase::Failed };
     let teardown = Teardown { vm_gone_at: Some(Moment::from(now)), ..status.teardown.clone().unwrap_or_default() };
-    let had = observed.status().allocation.is_some();
-    let status = MachineClaimStatus {
+    MachineClaimStatus {
         phase: Some(phase),
         step: Some(Where::Gone),
         teardown: Some(teardown),
         next_retry_time: None,
         ..status
-    };
-    if !had {
-        return status;
     }
+}
+
+/// The last status of a claim that had a VM: nothing is left of it.
+fn ended(observed: &Observed, now: Timestamp) -> MachineClaimStatus {
     let reason = api::condition::find(&observed.status().conditions, ConditionType::Ready)
         .and_then(|ready| Reason::ALL.iter().find(|reason| reason.as_str() == ready.reason));
     let message = "the VM, its disks and its seed are gone";
-    tell::say(status, ConditionType::VmCleanedUp, true, *reason.unwrap_or(&Reason::Finished), message)
+    let reason = *reason.unwrap_or(&Reason::Finished);
+    tell::say(closed(observed, now), ConditionType::VmCleanedUp, true, reason, message)
 }
 
 /// A claim that ends before it had a VM.
@@ -102,7 +104,8 @@ pub(super) fn abandoned(observed: &Observed, now: Timestamp) -> ClaimPlan {
         return Plan { finalizer: Finalizer::Remove, ..Plan::rest() };
     }
     if told {
-        return Plan { status: Some(ended(observed, tell::as_is(observed), now)), ..Plan::rest() };
+        // What was given up stays said: nobody has seen it go.
+        return Plan { status: Some(closed(observed, now)), ..Plan::rest() };
     }
     let id = observed.status().allocation.as_ref().map(|allocation| allocation.vm_id.to_string()).unwrap_or_default();
     let message = format!("VM {id}, its disks and its seed may remain: they were given up by annotation");
