@@ -25,8 +25,9 @@ pub(super) fn making(observed: &Observed, now: Timestamp) -> Option<ClaimPlan> {
     match trouble.kind {
         Kind::Stale => None,
         Kind::Final => Some(doom(observed, reason(trouble), sentence(trouble))),
-        Kind::Passing | Kind::Room => {
-            let attempt = trouble.attempt.saturating_add(u32::from(trouble.kind == Kind::Passing));
+        Kind::Room => Some(count(observed, trouble, trouble.attempt, now)),
+        Kind::Passing => {
+            let attempt = trouble.attempt.saturating_add(1);
             if attempt >= observed.policy.attempts {
                 let message = format!("gave up after {attempt} attempts; the last: {}", sentence(trouble));
                 return Some(doom(observed, Reason::RetriesExhausted, message));
@@ -42,9 +43,12 @@ fn doom(observed: &Observed, reason: Reason, message: String) -> ClaimPlan {
 
 /// Whether the claim says already what happened.
 fn is_counted(observed: &Observed, trouble: &Trouble) -> bool {
-    let attempts = observed.status().attempts.unwrap_or(0);
-    let said = observed.status().next_retry_time.is_some();
-    said && (attempts > trouble.attempt || trouble.kind == Kind::Room)
+    let Some(due) = &observed.status().next_retry_time else { return false };
+    match trouble.kind {
+        // It does not count, but a pause that ended before it was another one's.
+        Kind::Room => due.timestamp() > trouble.at,
+        Kind::Passing | Kind::Stale | Kind::Final => observed.status().attempts.unwrap_or(0) > trouble.attempt,
+    }
 }
 
 fn waiting(observed: &Observed, trouble: &Trouble, now: Timestamp) -> Option<ClaimPlan> {
