@@ -126,6 +126,10 @@ pub fn audit(observed: &Observed, plan: &ClaimPlan) -> Vec<Violation> {
             broken("no VM is removed whose end is not written down", step.to_string());
         }
     }
+    let forgets = plan.status.as_ref().is_some_and(|planned| planned.allocation.is_none());
+    if forgets && status.allocation.is_some() && !is_free(observed) {
+        broken("a number is given back only when nothing of ours can be there", format!("{:?}", observed.sight));
+    }
     if plan.finalizer == Finalizer::Remove && !step::is_gone(observed) {
         broken("a claim goes only when its VM is proven gone", format!("{:?}", observed.sight));
     }
@@ -133,6 +137,15 @@ pub fn audit(observed: &Observed, plan: &ClaimPlan) -> Vec<Violation> {
         broken("a claim becomes ready only by its agent's report", "Ready would be True".to_owned());
     }
     violations
+}
+
+/// Whether nothing of ours is under the claim's number, and nothing can come.
+const fn is_free(observed: &Observed) -> bool {
+    match &observed.sight {
+        Sight::Absent { remains } => remains.is_empty() && observed.errands.certain,
+        Sight::Foreign { .. } => true,
+        Sight::Unasked | Sight::Unknown(_) | Sight::Locked { .. } | Sight::Ours { .. } => false,
+    }
 }
 
 /// Whether a phase is one after the work.
