@@ -13,7 +13,10 @@ const ROOM: Duration = Duration::from_secs(30);
 
 /// The plan after trouble while a VM is being made; none when it is time to try again.
 pub(super) fn making(observed: &Observed, now: Timestamp) -> Option<ClaimPlan> {
-    let trouble = observed.errands.trouble.as_ref()?;
+    let Some(trouble) = &observed.errands.trouble else {
+        // Whoever met it may be gone; what it wrote down holds.
+        return paused(observed, now).filter(|_| observed.errands.running.is_none());
+    };
     let made = matches!(observed.sight, Sight::Ours { .. } | Sight::Locked { .. });
     if trouble.job == super::Job::Clone && made {
         // It happened after all.
@@ -35,6 +38,14 @@ pub(super) fn making(observed: &Observed, now: Timestamp) -> Option<ClaimPlan> {
             Some(count(observed, trouble, attempt, now))
         }
     }
+}
+
+/// The wait for the next attempt, if it is not due.
+pub(super) fn paused(observed: &Observed, now: Timestamp) -> Option<ClaimPlan> {
+    let due = observed.status().next_retry_time.as_ref().map(Moment::timestamp).filter(|due| *due > now)?;
+    let attempt = observed.status().attempts.unwrap_or(0);
+    let why = Why::Retry { attempt, cause: "the last attempt did not succeed".to_owned() };
+    Some(Plan::wait(Next::at(due, now, why).or_sooner(limit::next(observed, now))))
 }
 
 fn doom(observed: &Observed, reason: Reason, message: String) -> ClaimPlan {

@@ -9,16 +9,14 @@ use jiff::Timestamp;
 use reconcile::{Next, Plan, Why};
 
 use super::super::observed::{Gate, Observed, Obstacle, Offer, Place, Terms};
-use super::super::{ClaimPlan, limit, tell};
+use super::super::{ClaimPlan, limit, retry, tell};
 
 /// What is in the way may go without anybody telling us.
 const RECHECK: Duration = Duration::from_secs(30);
 
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> ClaimPlan {
-    if let Some(due) = observed.status().next_retry_time.as_ref().map(Moment::timestamp).filter(|due| *due > now) {
-        let attempt = observed.status().attempts.unwrap_or(0);
-        let why = Why::Retry { attempt, cause: "the last attempt did not succeed".to_owned() };
-        return Plan::wait(Next::at(due, now, why).or_sooner(limit::next(observed, now)));
+    if let Some(plan) = retry::paused(observed, now) {
+        return plan;
     }
     match (&observed.gate, &observed.offer) {
         (Gate::Closed(obstacle), _) | (_, Offer::None(obstacle)) => closed(observed, obstacle, now),
