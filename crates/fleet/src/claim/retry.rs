@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use api::{ConditionType, MachineClaimStatus, Moment, Phase, Reason, Step as Where};
-use jiff::Timestamp;
+use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 use reconcile::{Next, Plan, Why};
 
 use super::{ClaimPlan, Kind, Observed, Sight, Trouble, limit, tell};
@@ -77,7 +77,7 @@ fn count(observed: &Observed, trouble: &Trouble, attempt: u32, now: Timestamp) -
             observed.policy.backoff.delay(attempt, observed.claim.metadata.uid.as_deref().unwrap_or_default())
         }
     };
-    let due = limit::after(now, pause);
+    let due = whole(limit::after(now, pause));
     let message = match trouble.kind {
         Kind::Room => sentence(trouble),
         Kind::Passing | Kind::Stale | Kind::Final => {
@@ -95,6 +95,11 @@ fn count(observed: &Observed, trouble: &Trouble, attempt: u32, now: Timestamp) -
     let status = tell::say(status, ConditionType::Provisioning, false, reason(trouble), message);
     let why = Why::Retry { attempt, cause: trouble.message.clone() };
     Plan { status: Some(status), next: Next::at(due, now, why), ..Plan::rest() }
+}
+
+/// The next whole second: claims keep no parts of one, and an attempt must not come too soon.
+fn whole(due: Timestamp) -> Timestamp {
+    due.round(TimestampRound::new().smallest(Unit::Second).mode(RoundMode::Ceil)).unwrap_or(due)
 }
 
 /// The claim without its allocation: it will get another.
