@@ -22,12 +22,10 @@ pub(super) fn making(observed: &Observed, now: Timestamp) -> Option<ClaimPlan> {
         // It happened after all.
         return None;
     }
-    if is_counted(observed, trouble) {
-        return waiting(observed, trouble, now);
-    }
     match trouble.kind {
-        Kind::Stale => None,
+        Kind::Stale => paused(observed, now),
         Kind::Final => Some(doom(observed, reason(trouble), sentence(trouble))),
+        Kind::Passing | Kind::Room if is_counted(observed, trouble) => waiting(observed, trouble, now),
         Kind::Room => Some(count(observed, trouble, trouble.attempt, now)),
         Kind::Passing => {
             let attempt = trouble.attempt.saturating_add(1);
