@@ -6,7 +6,7 @@ use api::{ConditionType, MachineClaimStatus, Moment, Phase, Reason, Step as Wher
 use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 use reconcile::{Next, Plan, Why};
 
-use super::{ClaimPlan, Kind, Observed, Sight, Trouble, limit, tell};
+use super::{ClaimPlan, Job, Kind, Observed, Sight, Step, Trouble, limit, tell};
 
 /// Where there is no room, it is asked for again after this long.
 const ROOM: Duration = Duration::from_secs(30);
@@ -18,7 +18,7 @@ pub(super) fn making(observed: &Observed, now: Timestamp) -> Option<ClaimPlan> {
         return paused(observed, now).filter(|_| observed.errands.running.is_none());
     };
     let made = matches!(observed.sight, Sight::Ours { .. } | Sight::Locked { .. });
-    if trouble.job == super::Job::Clone && made {
+    if trouble.job == Job::Clone && made {
         // It happened after all.
         return None;
     }
@@ -82,17 +82,18 @@ fn count(observed: &Observed, trouble: &Trouble, attempt: u32, now: Timestamp) -
             format!("attempt {attempt} of {} did not succeed: {}", observed.policy.attempts, sentence(trouble))
         }
     };
-    let status = match (trouble.job, &observed.sight) {
-        (super::Job::Clone, Sight::Absent { remains }) if remains.is_empty() && observed.errands.certain => {
-            moved_on(observed)
-        }
-        (super::Job::Clone, Sight::Foreign { .. }) => moved_on(observed),
-        (_, _) => tell::as_is(observed),
-    };
+    let leaves = trouble.job == Job::Clone && super::is_free(observed);
+    let (steps, status) =
+        if leaves { (forgotten(), moved_on(observed)) } else { (Vec::new(), tell::as_is(observed)) };
     let status = MachineClaimStatus { attempts: Some(attempt), next_retry_time: Some(Moment::from(due)), ..status };
     let status = tell::say(status, ConditionType::Provisioning, false, reason(trouble), message);
     let why = Why::Retry { attempt, cause: trouble.message.clone() };
-    Plan { status: Some(status), next: Next::at(due, now, why), ..Plan::rest() }
+    Plan { steps, status: Some(status), next: Next::at(due, now, why), ..Plan::rest() }
+}
+
+/// What is done about an allocation before it is forgotten: its seed may have been uploaded by whoever began.
+pub(super) fn forgotten() -> Vec<Step> {
+    vec![Step::DiscardSeed]
 }
 
 /// The next whole second: claims keep no parts of one, and an attempt must not come too soon.
@@ -110,7 +111,7 @@ pub(super) fn moved_on(observed: &Observed) -> MachineClaimStatus {
 fn reason(trouble: &Trouble) -> Reason {
     match (trouble.kind, trouble.job) {
         (Kind::Room, _) => Reason::InsufficientCapacity,
-        (_, super::Job::Clone) => Reason::CloneFailed,
+        (_, Job::Clone) => Reason::CloneFailed,
         (Kind::Final, _) => Reason::Refused,
         (Kind::Passing | Kind::Stale, _) => Reason::Unavailable,
     }

@@ -78,5 +78,5 @@ fn moved(observed: &Observed, message: &str) -> ClaimPlan {
     status.next_retry_time = None::<Moment>;
     let message = format!("{message}; another VMID is taken");
     let status = tell::say(status, ConditionType::Provisioning, false, Reason::OwnershipConflict, message);
-    Plan { status: Some(status), ..Plan::rest() }
+    Plan { steps: retry::forgotten(), status: Some(status), ..Plan::rest() }
 }
