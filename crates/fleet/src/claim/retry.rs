@@ -24,14 +24,14 @@ pub(super) fn making(observed: &Observed, now: Timestamp) -> Option<ClaimPlan> {
     }
     match trouble.kind {
         Kind::Stale => paused(observed, now),
-        Kind::Final => Some(doom(observed, reason(trouble), sentence(trouble))),
+        Kind::Final => Some(doom(observed, trouble, reason(trouble), sentence(trouble))),
         Kind::Passing | Kind::Room if is_counted(observed, trouble) => waiting(observed, trouble, now),
         Kind::Room => Some(count(observed, trouble, trouble.attempt, now)),
         Kind::Passing => {
             let attempt = trouble.attempt.saturating_add(1);
             if attempt >= observed.policy.attempts {
                 let message = format!("gave up after {attempt} attempts; the last: {}", sentence(trouble));
-                return Some(doom(observed, Reason::RetriesExhausted, message));
+                return Some(doom(observed, trouble, Reason::RetriesExhausted, message));
             }
             Some(count(observed, trouble, attempt, now))
         }
@@ -46,8 +46,19 @@ pub(super) fn paused(observed: &Observed, now: Timestamp) -> Option<ClaimPlan> {
     Some(Plan::wait(Next::at(due, now, why).or_sooner(limit::next(observed, now))))
 }
 
-fn doom(observed: &Observed, reason: Reason, message: String) -> ClaimPlan {
+/// The last attempt has failed: what there is of the VM goes.
+fn doom(observed: &Observed, trouble: &Trouble, reason: Reason, message: String) -> ClaimPlan {
+    if trouble.job == Job::Clone && matches!(observed.sight, Sight::Foreign { .. }) {
+        return left(observed, reason, message);
+    }
     Plan { status: Some(tell::doomed(observed, reason, message)), ..Plan::rest() }
+}
+
+/// The end of a claim whose number is somebody else's: that VM is none of ours to remove, or to ask a person about.
+pub(super) fn left(observed: &Observed, reason: Reason, message: String) -> ClaimPlan {
+    let status = tell::failed(observed, reason, message);
+    let status = MachineClaimStatus { allocation: None, bootstrap: None, next_retry_time: None, ..status };
+    Plan { steps: forgotten(), status: Some(status), ..Plan::rest() }
 }
 
 /// Whether the claim says already what happened.

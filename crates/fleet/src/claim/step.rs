@@ -83,7 +83,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> ClaimPlan {
 /// A limit has passed: the VM goes, or the claim ends that has none.
 fn overdue(observed: &Observed, limit: &limit::Limit, stage: Where) -> ClaimPlan {
     if stage == Where::Gated {
-        return Plan { status: Some(gone::failed(observed, limit.reason, &limit.message)), ..Plan::rest() };
+        return Plan { status: Some(tell::failed(observed, limit.reason, limit.message.clone())), ..Plan::rest() };
     }
     Plan { status: Some(tell::doomed(observed, limit.reason, limit.message.clone())), ..Plan::rest() }
 }

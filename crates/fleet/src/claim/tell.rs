@@ -36,6 +36,11 @@ pub(super) fn pending(observed: &Observed, reason: Reason, message: impl Into<St
     say(entering(observed, Phase::Pending, Step::Gated), ConditionType::Provisioning, false, reason, message)
 }
 
+/// A claim that ends without a VM.
+pub(super) fn failed(observed: &Observed, reason: Reason, message: impl Into<String>) -> MachineClaimStatus {
+    say(entering(observed, Phase::Failed, Step::Gone), ConditionType::Ready, false, reason, message)
+}
+
 /// A claim whose VM has to go.
 pub(super) fn doomed(observed: &Observed, reason: Reason, message: impl Into<String>) -> MachineClaimStatus {
     let status = entering(observed, Phase::Terminating, Step::Destroying);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::{ConditionType, Moment, Reason};
+use api::{ConditionType, MachineClaimStatus, Reason};
 use jiff::{SignedDuration, Timestamp};
 use reconcile::{Next, Plan, Why};
 
@@ -69,13 +69,13 @@ fn held(observed: &Observed, reason: Reason, message: &str, now: Timestamp) -> C
 }
 
 fn moved(observed: &Observed, message: &str) -> ClaimPlan {
-    let mut status = retry::moved_on(observed);
-    status.attempts = Some(status.attempts.unwrap_or(0).saturating_add(1));
-    if status.attempts > Some(observed.policy.attempts) {
-        let message = format!("gave up: every VMID that was tried belongs to somebody else; the last: {message}");
-        return Plan { status: Some(tell::doomed(observed, Reason::RetriesExhausted, message)), ..Plan::rest() };
+    let attempt = observed.status().attempts.unwrap_or(0).saturating_add(1);
+    if attempt >= observed.policy.attempts {
+        let message = format!("gave up after {attempt} attempts; the last: {message}");
+        return retry::left(observed, Reason::RetriesExhausted, message);
     }
-    status.next_retry_time = None::<Moment>;
+    let status =
+        MachineClaimStatus { attempts: Some(attempt), next_retry_time: None, ..retry::moved_on(observed) };
     let message = format!("{message}; another VMID is taken");
     let status = tell::say(status, ConditionType::Provisioning, false, Reason::OwnershipConflict, message);
     Plan { steps: retry::forgotten(), status: Some(status), ..Plan::rest() }

@@ -90,12 +90,6 @@ fn ended(observed: &Observed, now: Timestamp) -> MachineClaimStatus {
     tell::say(closed(observed, now), ConditionType::VmCleanedUp, true, reason, message)
 }
 
-/// A claim that ends before it had a VM.
-pub(super) fn failed(observed: &Observed, reason: Reason, message: &str) -> MachineClaimStatus {
-    let status = tell::entering(observed, Phase::Failed, Where::Gone);
-    tell::say(status, ConditionType::Ready, false, reason, message)
-}
-
 /// A person takes over: the claim says what may remain, and then it goes.
 pub(super) fn abandoned(observed: &Observed, now: Timestamp) -> ClaimPlan {
     let told = api::condition::find(&observed.status().conditions, ConditionType::VmCleanedUp)
