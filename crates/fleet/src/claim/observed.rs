@@ -136,6 +136,21 @@ impl Job {
         }
     }
 
+    /// Whether it takes the seed away.
+    pub(super) const fn takes_seed(self) -> bool {
+        match self {
+            Self::Detach | Self::Discard => true,
+            Self::Clone
+            | Self::Stage
+            | Self::Resize
+            | Self::Configure
+            | Self::Start
+            | Self::Stop
+            | Self::Destroy
+            | Self::Sweep => false,
+        }
+    }
+
     /// What it is called in messages.
     pub const fn as_str(self) -> &'static str {
         match self {

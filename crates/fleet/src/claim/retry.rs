@@ -4,12 +4,16 @@ use std::time::Duration;
 
 use api::{ConditionType, MachineClaimStatus, Moment, Phase, Reason, Step as Where};
 use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
-use reconcile::{Next, Plan, Why};
+use reconcile::{Backoff, Next, Plan, Why};
 
 use super::{ClaimPlan, Job, Kind, Observed, Sight, Step, Trouble, limit, tell};
 
 /// Where there is no room, it is asked for again after this long.
 const ROOM: Duration = Duration::from_secs(30);
+
+/// A removal is tried again for ever, at these pauses.
+const REMOVAL: Backoff =
+    Backoff { initial: Duration::from_secs(5), factor: 2.0, max: Duration::from_mins(2), jitter: 0.2 };
 
 /// The plan after trouble while a VM is being made; none when it is time to try again.
 pub(super) fn making(observed: &Observed, now: Timestamp) -> Option<ClaimPlan> {
@@ -116,6 +120,16 @@ fn whole(due: Timestamp) -> Timestamp {
 pub(super) fn moved_on(observed: &Observed) -> MachineClaimStatus {
     let status = tell::entering(observed, Phase::Pending, Where::Gated);
     MachineClaimStatus { allocation: None, bootstrap: None, ..status }
+}
+
+/// The pause after a removal that did not succeed; none when it is time to try again.
+pub(super) fn removing(observed: &Observed, trouble: &Trouble, now: Timestamp) -> Option<Duration> {
+    if trouble.kind == Kind::Stale {
+        return None;
+    }
+    let salt = observed.claim.metadata.uid.as_deref().unwrap_or_default();
+    let due = limit::after(trouble.at, REMOVAL.delay(trouble.times, salt));
+    Duration::try_from(due.duration_since(now)).ok().filter(|pause| !pause.is_zero())
 }
 
 /// The word for it.

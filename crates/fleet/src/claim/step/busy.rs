@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use reconcile::{Next, Plan, Why};
 
 use super::super::observed::{Job, Observed, Sight};
-use super::super::{ClaimPlan, Step, limit, tell};
+use super::super::{ClaimPlan, Step, limit, retry, tell};
 use super::attesting;
 
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> ClaimPlan {
@@ -21,6 +21,12 @@ pub(super) fn serving(observed: &Observed, now: Timestamp, when: &str) -> ClaimP
         return plan;
     }
     let rest = limit::next(observed, now);
+    // What went wrong while the VM was made does not matter any more.
+    let trouble = observed.errands.trouble.as_ref().filter(|trouble| trouble.job.takes_seed());
+    if let Some((trouble, pause)) = trouble.and_then(|trouble| Some((trouble, retry::removing(observed, trouble, now)?))) {
+        let why = Why::Retry { attempt: trouble.times, cause: retry::sentence(trouble) };
+        return Plan::wait(Next::After(pause, why).or_sooner(rest));
+    }
     let done = &observed.errands.done;
     match (&observed.sight, observed.errands.running) {
         (_, Some(job)) => Plan::wait(Next::After(super::POLL, Why::Task { what: job.as_str() }).or_sooner(rest)),

@@ -5,15 +5,11 @@ use std::time::Duration;
 use api::registry::annotation::ABANDON;
 use api::{ConditionType, MachineClaimStatus, Phase, Reason, Step as Where};
 use jiff::Timestamp;
-use reconcile::{Backoff, Next, Plan, Why};
+use reconcile::{Next, Plan, Why};
 
-use super::super::observed::{Job, Kind, Life, Observed, Reach, Sight, Trouble};
-use super::super::{ClaimPlan, Step, limit, retry, tell};
+use super::super::observed::{Job, Life, Observed, Reach, Sight, Trouble};
+use super::super::{ClaimPlan, Step, retry, tell};
 use super::gone;
-
-/// A removal is tried again for ever, at these pauses.
-const BACKOFF: Backoff =
-    Backoff { initial: Duration::from_secs(5), factor: 2.0, max: Duration::from_mins(2), jitter: 0.2 };
 
 /// When something that cannot be removed now is looked at again.
 const LOOK: Duration = Duration::from_secs(10);
@@ -88,12 +84,7 @@ fn announced(observed: &Observed, next: Next) -> ClaimPlan {
 
 /// The pause after a removal that did not succeed; none when it is time to try again.
 fn after(observed: &Observed, trouble: &Trouble, now: Timestamp) -> Option<ClaimPlan> {
-    if trouble.kind == Kind::Stale {
-        return None;
-    }
-    let salt = observed.claim.metadata.uid.as_deref().unwrap_or_default();
-    let due = limit::after(trouble.at, BACKOFF.delay(trouble.times, salt));
-    let pause = Duration::try_from(due.duration_since(now)).ok().filter(|pause| !pause.is_zero())?;
+    let pause = retry::removing(observed, trouble, now)?;
     Some(stuck(observed, Reason::VmStillPresent, retry::sentence(trouble), pause))
 }
 
