@@ -98,8 +98,7 @@ fn count(observed: &Observed, trouble: &Trouble, attempt: u32, now: Timestamp) -
         }
     };
     let leaves = trouble.job == Job::Clone && super::is_free(observed);
-    let (steps, status) =
-        if leaves { (forgotten(), moved_on(observed)) } else { (Vec::new(), tell::as_is(observed)) };
+    let (steps, status) = if leaves { (forgotten(), moved_on(observed)) } else { (Vec::new(), tell::as_is(observed)) };
     let status = MachineClaimStatus { attempts: Some(attempt), next_retry_time: Some(Moment::from(due)), ..status };
     let status = tell::say(status, ConditionType::Provisioning, false, reason(trouble), message);
     let why = Why::Retry { attempt, cause: trouble.message.clone() };

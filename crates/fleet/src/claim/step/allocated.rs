@@ -74,8 +74,7 @@ fn moved(observed: &Observed, message: &str) -> ClaimPlan {
         let message = format!("gave up after {attempt} attempts; the last: {message}");
         return retry::left(observed, Reason::RetriesExhausted, message);
     }
-    let status =
-        MachineClaimStatus { attempts: Some(attempt), next_retry_time: None, ..retry::moved_on(observed) };
+    let status = MachineClaimStatus { attempts: Some(attempt), next_retry_time: None, ..retry::moved_on(observed) };
     let message = format!("{message}; another VMID is taken");
     let status = tell::say(status, ConditionType::Provisioning, false, Reason::OwnershipConflict, message);
     Plan { steps: retry::forgotten(), status: Some(status), ..Plan::rest() }

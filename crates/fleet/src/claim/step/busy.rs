@@ -23,7 +23,9 @@ pub(super) fn serving(observed: &Observed, now: Timestamp, when: &str) -> ClaimP
     let rest = limit::next(observed, now);
     // What went wrong while the VM was made does not matter any more.
     let trouble = observed.errands.trouble.as_ref().filter(|trouble| trouble.job.takes_seed());
-    if let Some((trouble, pause)) = trouble.and_then(|trouble| Some((trouble, retry::removing(observed, trouble, now)?))) {
+    if let Some((trouble, pause)) =
+        trouble.and_then(|trouble| Some((trouble, retry::removing(observed, trouble, now)?)))
+    {
         let why = Why::Retry { attempt: trouble.times, cause: retry::sentence(trouble) };
         return Plan::wait(Next::After(pause, why).or_sooner(rest));
     }
