@@ -76,7 +76,7 @@ fn a_number_is_kept_while_a_clone_may_still_come_under_it() {
     let counted = after_pass(&observed, 10);
     assert!(status_of(&counted).allocation.is_some());
     let later = decide(&Observed { claim: Arc::new(counted), ..observed }, 16);
-    assert_eq!((later.steps, later.next), (Vec::new(), Next::After(secs(5), Why::Recheck)));
+    assert_eq!(later.steps, [Step::Clone, Step::StageSeed], "under the same number");
 }
 
 #[rstest]
