@@ -8,7 +8,7 @@ mod retries;
 mod serving;
 mod world;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +46,7 @@ fn hash(letter: char) -> Digest {
 }
 
 /// A claim of one command, kept until its VM is gone, with these limits.
-fn living(lifecycle: Value) -> MachineClaim {
+fn living(lifecycle: &Value) -> MachineClaim {
     let spec = json!({
         "templateRef": { "name": "small" }, "workload": { "command": { "argv": ["true"] } }, "lifecycle": lifecycle,
     });
@@ -61,7 +61,7 @@ fn living(lifecycle: Value) -> MachineClaim {
 }
 
 fn claim() -> MachineClaim {
-    living(json!({}))
+    living(&json!({}))
 }
 
 /// A claim that a pool made.
@@ -338,7 +338,7 @@ fn a_plan_that_broke_a_promise_would_be_noticed(
 
 /// A claim whose time was over before it had a VM.
 fn gone_without_vm() -> MachineClaim {
-    after_pass(&seen(living(json!({ "maxLifetime": "1h" }))), 3_600)
+    after_pass(&seen(living(&json!({ "maxLifetime": "1h" }))), 3_600)
 }
 
 #[test]

@@ -131,7 +131,7 @@ fn a_claim_of_its_own_says_how_it_ended_and_that_nothing_is_left(
 
 #[rstest]
 #[case::usual(doomed(claim()), 3_600)]
-#[case::longer(doomed(living(json!({ "ttl": "2h" }))), 7_200)]
+#[case::longer(doomed(living(&json!({ "ttl": "2h" }))), 7_200)]
 #[case::of_a_pool_but_kept(doomed(with(pooled(), |claim| claim.spec.lifecycle.ttl = Some(api::Span::from_secs(60)))), 60)]
 fn a_claim_stays_readable_for_a_while(#[case] ending: MachineClaim, #[case] kept: i64) {
     let observed = seen(gone(ending));
@@ -144,7 +144,7 @@ fn a_claim_stays_readable_for_a_while(#[case] ending: MachineClaim, #[case] kept
 
 #[test]
 fn a_claim_without_retention_is_deleted_when_nothing_is_left() {
-    let observed = Observed { claim: Arc::new(doomed(living(json!({ "ttl": "0s" })))), ..cleaned(absent()) };
+    let observed = Observed { claim: Arc::new(doomed(living(&json!({ "ttl": "0s" })))), ..cleaned(absent()) };
     assert_eq!(decide(&observed, 400), doing(Step::Delete));
 }
 
@@ -222,7 +222,7 @@ fn what_says_nothing_about_a_removal_does_not_delay_it(#[case] trouble: Trouble)
 #[case::away(Sight::Unasked, Reach::Away("away".to_owned()))]
 fn a_vm_that_a_person_gave_up_is_named_and_its_claim_goes(#[case] sight: Sight, #[case] reach: Reach) {
     let given_up = annotated(deleted(doomed(claim())), " 6000 ");
-    let observed = Observed { sight, reach, ..seen(given_up) };
+    let observed = Observed { reach, sight, ..seen(given_up) };
     let told = after_pass(&observed, 210);
     let (holds, word, sentence) = said(status_of(&told), ConditionType::VmCleanedUp);
     assert_eq!((holds, word), ("False", "Abandoned"));

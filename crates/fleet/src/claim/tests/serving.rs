@@ -11,7 +11,7 @@ fn drained(claim: MachineClaim) -> MachineClaim {
 }
 
 fn patient() -> MachineClaim {
-    living(json!({ "maxLifetime": "1h", "drainTimeout": "10m" }))
+    living(&json!({ "maxLifetime": "1h", "drainTimeout": "10m" }))
 }
 
 #[rstest]
@@ -24,7 +24,7 @@ fn patient() -> MachineClaim {
 #[case::removed(Life::Unknown, absent(), "the VM was removed by somebody else before its agent")]
 #[case::replaced(Life::Running, foreign(true), "the VM is gone: VM 6000 is not ours")]
 fn a_vm_that_does_not_run_any_more_is_over(#[case] life: Life, #[case] sight: Sight, #[case] text: &str) {
-    let plan = decide(&Observed { life, sight, ..seen(running(claim())) }, 90);
+    let plan = decide(&Observed { sight, life, ..seen(running(claim())) }, 90);
     assert_doomed(&plan, Reason::VmShutdownDetected, text);
 }
 
@@ -43,7 +43,7 @@ fn what_is_no_proof_ends_nothing(
     #[values(Life::Unknown, Life::Running)] life: Life,
     #[values(Sight::Unasked, unknown(), locked(), foreign(false))] sight: Sight,
 ) {
-    let plan = decide(&Observed { life, sight, ..seen(claim) }, 120);
+    let plan = decide(&Observed { sight, life, ..seen(claim) }, 120);
     assert_eq!((plan.status, plan.steps), (None, Vec::new()));
 }
 
@@ -57,7 +57,7 @@ fn a_hypervisor_that_is_away_ends_nothing() {
 
 #[rstest]
 #[case::at_once(claim(), 120)]
-#[case::after_its_time_to_boot(living(json!({ "bootstrapTimeout": "5m" })), 10_000)]
+#[case::after_its_time_to_boot(living(&json!({ "bootstrapTimeout": "5m" })), 10_000)]
 fn a_machine_whose_token_two_have_shown_is_not_believed_and_ends(#[case] claim: MachineClaim, #[case] seconds: i64) {
     let shown = Presented {
         token_hash: &hash('a'),
@@ -74,7 +74,7 @@ fn a_machine_whose_token_two_have_shown_is_not_believed_and_ends(#[case] claim: 
 }
 
 #[rstest]
-#[case::bootstrap("bootstrapTimeout", running(living(json!({ "bootstrapTimeout": "5m" }))), 360, Reason::BootstrapTimeout)]
+#[case::bootstrap("bootstrapTimeout", running(living(&json!({ "bootstrapTimeout": "5m" }))), 360, Reason::BootstrapTimeout)]
 #[case::token("the token's time", running(claim()), 600, Reason::CredentialExpired)]
 #[case::token_run_out(
     "the token's time",
@@ -88,24 +88,24 @@ fn a_machine_whose_token_two_have_shown_is_not_believed_and_ends(#[case] claim: 
     600,
     Reason::CredentialExpired
 )]
-#[case::lifetime_while_made("maxLifetime", allocated(living(json!({ "maxLifetime": "1h" }))), 3_600, Reason::LifetimeExceeded)]
+#[case::lifetime_while_made("maxLifetime", allocated(living(&json!({ "maxLifetime": "1h" }))), 3_600, Reason::LifetimeExceeded)]
 #[case::lifetime_while_booting(
     "maxLifetime",
-    running(living(json!({ "maxLifetime": "5m", "bootstrapTimeout": "10m" }))),
+    running(living(&json!({ "maxLifetime": "5m", "bootstrapTimeout": "10m" }))),
     300,
     Reason::LifetimeExceeded
 )]
 #[case::lifetime_while_ready("maxLifetime", bound(patient()), 3_600, Reason::LifetimeExceeded)]
-#[case::lifetime_while_busy("maxLifetime", busy(living(json!({ "maxLifetime": "1h" }))), 3_600, Reason::LifetimeExceeded)]
+#[case::lifetime_while_busy("maxLifetime", busy(living(&json!({ "maxLifetime": "1h" }))), 3_600, Reason::LifetimeExceeded)]
 #[case::lifetime_and_drain("maxLifetime", drained(patient()), 4_200, Reason::LifetimeExceeded)]
-#[case::job("jobTimeout", busy(living(json!({ "jobTimeout": "10m" }))), 740, Reason::JobTimeout)]
+#[case::job("jobTimeout", busy(living(&json!({ "jobTimeout": "10m" }))), 740, Reason::JobTimeout)]
 #[case::job_while_draining(
     "jobTimeout",
-    drained(living(json!({ "maxLifetime": "1h", "drainTimeout": "10m", "jobTimeout": "1h" }))),
+    drained(living(&json!({ "maxLifetime": "1h", "drainTimeout": "10m", "jobTimeout": "1h" }))),
     3_740,
     Reason::JobTimeout
 )]
-#[case::idle("idleTimeout", bound(living(json!({ "idleTimeout": "5m" }))), 400, Reason::IdleTimeout)]
+#[case::idle("idleTimeout", bound(living(&json!({ "idleTimeout": "5m" }))), 400, Reason::IdleTimeout)]
 fn a_limit_ends_a_machine_when_it_is_due_and_not_before(
     #[case] what: &str,
     #[case] claim: MachineClaim,
@@ -141,9 +141,9 @@ fn limits_that_are_not_set_never_fire() {
         let plan = decide(&Observed { errands: under_way(Job::Clone), ..alive(claim) }, 300_000_000);
         assert_eq!((plan.status, plan.steps), (None, Vec::new()));
     }
-    let idle_only = busy(living(json!({ "idleTimeout": "5m", "bootstrapTimeout": "5m" })));
+    let idle_only = busy(living(&json!({ "idleTimeout": "5m", "bootstrapTimeout": "5m" })));
     assert_eq!(decide(&alive(idle_only), 300_000_000).status, None, "who works is neither idle nor booting");
-    let job_only = bound(living(json!({ "jobTimeout": "5m", "bootstrapTimeout": "5m" })));
+    let job_only = bound(living(&json!({ "jobTimeout": "5m", "bootstrapTimeout": "5m" })));
     assert_eq!(decide(&alive(job_only), 300_000_000).status, None, "who has no work cannot overrun it");
 }
 
@@ -154,7 +154,7 @@ fn limits_that_are_not_set_never_fire() {
 )]
 #[case::it_complained(Some("reached us from 10.0.0.5: clock is off"), "reached us from 10.0.0.5: clock is off")]
 fn a_machine_that_does_not_come_up_in_time_tells_what_is_known(#[case] heard: Option<&str>, #[case] text: &str) {
-    let mut claim = running(living(json!({ "bootstrapTimeout": "5m" })));
+    let mut claim = running(living(&json!({ "bootstrapTimeout": "5m" })));
     if let Some(sentence) = heard {
         claim = written(&claim, &bootstrap::complain(&claim, sentence).unwrap(), at(90));
     }

@@ -10,6 +10,9 @@ use super::*;
 /// How often a machine may be looked at before something must have gone round in circles.
 const PASSES: usize = 6_000;
 
+/// When the claim is first looked at; some things happen before.
+const FIRST: i64 = 5;
+
 /// What may happen to a claim and its VM.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Event {
@@ -21,7 +24,7 @@ enum Event {
     CrashBeforeWrite,
     /// Somebody else writes first: the next write is refused.
     Conflict,
-    /// The next call goes wrong in this way.
+    /// One of the next calls goes wrong in this way.
     Call(Fault),
     /// Somebody deletes the claim.
     Delete,
@@ -52,6 +55,8 @@ enum Fault {
     Refused(Kind),
     /// It is taken, and fails later.
     Fails(Kind),
+    /// Nothing happens, and nobody hears of that.
+    Lost,
     /// It takes effect, but nobody hears of it.
     Unheard,
     /// It takes effect only after this many seconds, and nobody hears of it.
@@ -108,7 +113,7 @@ impl World {
             fate: Fate::Taken,
             next_number: 6_000,
             promise: None,
-            due: Some(at(0)),
+            due: Some(at(FIRST)),
             passes: 0,
             history: Vec::new(),
         }
@@ -154,7 +159,7 @@ impl World {
             assert_eq!(held, Some(owner), "a VM that its claim does not know");
         }
         let attempts = claim.status.as_ref().and_then(|status| status.attempts).unwrap_or(0);
-        assert!(attempts <= POLICY.attempts, "{attempts} attempts");
+        assert!(attempts < POLICY.attempts, "{attempts} attempts");
     }
 
     /// Writes a status, as a controller or the bootstrap service does it.
@@ -175,7 +180,7 @@ impl World {
             Event::Crash => self.crash(),
             Event::CrashBeforeWrite => self.fate = Fate::Never,
             Event::Conflict => self.fate = Fate::Refused,
-            Event::Call(fault) => self.hypervisor.fault = Some(fault),
+            Event::Call(fault) => self.hypervisor.faults.push_back(fault),
             Event::Delete => self.delete(),
             Event::PowerOff => self.hypervisor.power_off(),
             Event::RemovedByHand => self.hypervisor.remove_ours(),
@@ -227,10 +232,9 @@ impl World {
     /// The agent that was believed says something.
     fn report(&mut self, says: impl FnOnce(&MachineClaim, Timestamp) -> Option<MachineClaimStatus>) {
         let Some(claim) = &self.claim else { return };
-        if self.hypervisor.speaks().is_some() && bootstrap::by_key(claim, &hash('k')) {
-            if let Some(status) = says(claim, self.now) {
-                self.write(&status);
-            }
+        let believed = self.hypervisor.speaks().is_some() && bootstrap::by_key(claim, &hash('k'));
+        if let Some(status) = says(claim, self.now).filter(|_| believed) {
+            self.write(&status);
         }
     }
 }

@@ -14,8 +14,8 @@ pub(super) struct Hypervisor {
     /// Volumes that a removal left behind, by number.
     volumes: BTreeMap<u32, String>,
     tasks: Vec<Task>,
-    /// How the next call goes wrong.
-    pub(super) fault: Option<Fault>,
+    /// How the next calls go wrong.
+    pub(super) faults: VecDeque<Fault>,
 }
 
 #[derive(Clone, Debug)]
@@ -124,7 +124,7 @@ impl Hypervisor {
 
     /// Takes a call for the VM of this number and allocation.
     pub(super) fn call(&mut self, step: &Step, number: u32, allocation: &str, now: Timestamp) -> Answer {
-        let fault = self.fault.take();
+        let fault = self.faults.pop_front();
         if let Some(Fault::Refused(kind)) = fault {
             return Answer::Refused(kind);
         }
@@ -150,10 +150,9 @@ impl Hypervisor {
         if matches!(job, Job::Start | Job::Stop | Job::Destroy) {
             let Some(vm) = self.vms.get(&number) else { return Answer::Refused(Kind::Stale) };
             assert_eq!(vm.owner, Owner::Allocation(allocation.to_owned()), "{step} was asked of somebody else's VM");
-            match job {
-                Job::Start => assert_eq!(vm.seed.as_deref(), Some(allocation), "a VM was started without its seed"),
-                Job::Destroy if vm.runs => return Answer::Refused(Kind::Stale),
-                _ => {}
+            assert!(job != Job::Start || vm.seed.as_deref() == Some(allocation), "a VM was started without its seed");
+            if job == Job::Destroy && vm.runs {
+                return Answer::Refused(Kind::Stale);
             }
         }
         self.enqueue(job, number, allocation, fault, now)
@@ -177,6 +176,7 @@ impl Hypervisor {
         };
         match fault {
             Some(Fault::Fails(kind)) => Answer::Task(self.begin(Task { outcome: Some(kind), ..task })),
+            Some(Fault::Lost) => Answer::Unheard,
             Some(Fault::Unheard) => {
                 self.begin(task);
                 Answer::Unheard
@@ -208,7 +208,15 @@ impl Hypervisor {
                 assert!(!vm.is_small, "a VM was configured before its disk had grown");
                 vm.seed = Some(allocation.to_owned());
             }
-            _ => vm.seed = None,
+            Step::DetachSeed => vm.seed = None,
+            Step::Clone
+            | Step::StageSeed
+            | Step::Start
+            | Step::DiscardSeed
+            | Step::Stop
+            | Step::Destroy
+            | Step::RemoveLeftover(_)
+            | Step::Delete => {}
         }
         Answer::Done
     }
@@ -223,8 +231,8 @@ impl Hypervisor {
 
     /// What a look at a number finds.
     pub(super) fn look(&mut self, number: u32, allocation: &str) -> Sight {
-        if self.fault == Some(Fault::Blind) {
-            self.fault = None;
+        if self.faults.front() == Some(&Fault::Blind) {
+            self.faults.pop_front();
             return unknown();
         }
         match self.vms.get(&number) {
@@ -238,11 +246,10 @@ impl Hypervisor {
 
     /// The same, with what was left behind.
     pub(super) fn look_for_all(&mut self, number: u32, allocation: &str) -> Sight {
-        match self.look(number, allocation) {
-            Sight::Absent { .. } => Sight::Absent {
-                remains: self.volumes.get(&number).map(|_| format!("disks:vm-{number}-disk-0")).into_iter().collect(),
-            },
-            other => other,
+        let sight = self.look(number, allocation);
+        match self.volumes.get(&number) {
+            Some(_) if sight == absent() => remains(&[&format!("disks:vm-{number}-disk-0")]),
+            Some(_) | None => sight,
         }
     }
 
@@ -292,7 +299,7 @@ impl Hypervisor {
 
     /// Everybody else takes their VMs away.
     pub(super) fn heal(&mut self) {
-        self.fault = None;
+        self.faults.clear();
         self.vms.retain(|_, vm| matches!(vm.owner, Owner::Allocation(_)));
     }
 }

@@ -77,7 +77,7 @@ const WORK: [(i64, Event); 4] =
 
 #[test]
 fn a_quiet_life_is_few_writes_and_leaves_nothing() {
-    let mut world = live(living(json!({ "maxLifetime": "1h" })), &WORK);
+    let mut world = live(living(&json!({ "maxLifetime": "1h" })), &WORK);
     let ready = world.history.iter().position(|phase| *phase == Some(Phase::Ready)).unwrap();
     assert!(ready < 5, "{} writes until it was ready", ready + 1);
     come_to_rest(&mut world);
@@ -100,7 +100,7 @@ fn a_claim_of_a_pool_goes_as_soon_as_its_vm_is_gone() {
 fn a_crash_before_or_after_any_write_changes_nothing_of_the_end() {
     for crash in [Event::Crash, Event::CrashBeforeWrite, Event::Conflict] {
         for moment in (0..20_000).step_by(250) {
-            let mut world = live(living(json!({ "maxLifetime": "30m" })), &[(moment, crash)]);
+            let mut world = live(living(&json!({ "maxLifetime": "30m" })), &[(moment, crash)]);
             for (after, event) in [(120_000, Event::Bind), (1_000, Event::Begin), (5_000, Event::Finish(0))] {
                 world.pass_until(world.now + jiff::SignedDuration::from_millis(after));
                 world.happen(event);
@@ -124,10 +124,22 @@ fn a_claim_that_is_deleted_at_any_moment_leaves_nothing(
     }
 }
 
+#[test]
+fn a_clone_that_comes_after_every_answer_was_lost_is_found_and_used() {
+    let lost = [Fault::Lost, Fault::Lost, Fault::Late(20)];
+    let mut events: Vec<(i64, Event)> = lost.into_iter().map(|fault| (0, Event::Call(fault))).collect();
+    events.push((240_000, Event::Quiet));
+    let world = live(claim(), &events);
+    assert_eq!(world.hypervisor.ours().count(), 1);
+    assert_eq!(phases(&world), [Phase::Provisioning, Phase::Bootstrapping]);
+    assert_eq!(world.next_number, 6_001, "one number was enough");
+}
+
 fn any_fault() -> impl Strategy<Value = Fault> {
     prop_oneof![
         3 => any::kind().prop_map(Fault::Refused),
         3 => any::kind().prop_map(Fault::Fails),
+        2 => Just(Fault::Lost),
         2 => Just(Fault::Unheard),
         2 => (1_i64..35).prop_map(Fault::Late),
         1 => Just(Fault::Deadly),
@@ -186,7 +198,7 @@ proptest! {
 
     #[test]
     fn p16_whatever_happens_a_claim_comes_to_rest_and_nothing_of_it_is_left(limits in any_limits(), events in any_events()) {
-        let mut world = live(living(limits), &events);
+        let mut world = live(living(&limits), &events);
         come_to_rest(&mut world);
         for pair in phases(&world).windows(2) {
             prop_assert!(follows(pair[0], pair[1]), "{:?} after {:?}", pair[1], pair[0]);

@@ -4,11 +4,11 @@ use super::hypervisor::{Answer, State};
 use super::*;
 
 /// Calls of a process that is gone are over after this.
-const SETTLED: Duration = Duration::from_secs(60);
+const SETTLED: Duration = Duration::from_mins(1);
 /// After a stale view or a refused write it looks again this soon.
 const SOON: Duration = Duration::from_millis(50);
 /// The net under lost triggers.
-const RESYNC: Duration = Duration::from_secs(600);
+const RESYNC: Duration = Duration::from_mins(10);
 
 /// What is remembered of the claim's VM.
 #[derive(Default)]
@@ -39,7 +39,14 @@ impl Notes {
         match job {
             Job::Stop => self.runs = false,
             Job::Clone => self.unsure_until = None,
-            _ => {}
+            Job::Stage
+            | Job::Resize
+            | Job::Configure
+            | Job::Start
+            | Job::Detach
+            | Job::Discard
+            | Job::Destroy
+            | Job::Sweep => {}
         }
     }
 
@@ -137,15 +144,25 @@ impl World {
                 let up = self.notes.runs || self.hypervisor.runs(number) == Some(true);
                 (self.hypervisor.look_for_all(number, id), if up { Life::Running } else { Life::Unknown })
             }
-            _ => {
-                let looks = stage != api::Step::Attesting && !self.notes.done.contains(&Job::Detach);
-                let sight = if looks { self.hypervisor.look(number, id) } else { Sight::Unasked };
-                match self.hypervisor.runs(number) {
-                    Some(true) => (sight, Life::Running),
-                    Some(false) => (sight, Life::Stopped),
-                    None => (self.hypervisor.look(number, id), Life::Unknown),
-                }
-            }
+            api::Step::Gated | api::Step::Gone => (Sight::Unasked, Life::Unknown),
+            api::Step::Cloning
+            | api::Step::Configuring
+            | api::Step::Booting
+            | api::Step::Attesting
+            | api::Step::Ready
+            | api::Step::Busy
+            | api::Step::Draining => self.pulse(stage, number, id),
+        }
+    }
+
+    /// A VM that ran.
+    fn pulse(&mut self, stage: api::Step, number: u32, id: &str) -> (Sight, Life) {
+        let looks = stage != api::Step::Attesting && !self.notes.done.contains(&Job::Detach);
+        let sight = if looks { self.hypervisor.look(number, id) } else { Sight::Unasked };
+        match self.hypervisor.runs(number) {
+            Some(true) => (sight, Life::Running),
+            Some(false) => (sight, Life::Stopped),
+            None => (self.hypervisor.look(number, id), Life::Unknown),
         }
     }
 
