@@ -46,6 +46,10 @@ pub mod label {
 pub mod annotation {
     /// On a claim, with the VMID as value: give the VM up and let the claim go, whatever may remain.
     pub const ABANDON: &str = "hyperfleet.io/abandon";
+    /// On a cluster, with the number of orphans as value: those machines are really not needed, so remove them although
+    /// there are so many. It counts for the storm in which it is set; one that was left there says nothing about the
+    /// next.
+    pub const CONFIRM_ORPHANS: &str = "hyperfleet.io/confirm-orphans";
     /// A sentence for people; we show it and never read it.
     pub const DESCRIPTION: &str = "hyperfleet.io/description";
 }

@@ -15,14 +15,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::condition::holds;
-use api::{ConditionStatus, ConditionType, HypervisorCluster, HypervisorClusterStatus, Reason, condition};
+use api::condition::{find, holds};
+use api::{Condition, ConditionStatus, ConditionType, HypervisorCluster, HypervisorClusterStatus, Reason, condition};
 use jiff::Timestamp;
 use reconcile::{Finalizer, Next, Plan, Violation, Why};
 
 use crate::few::few;
+use crate::orphan::Outlook;
 
-pub use report::{Lack, Node, Presence, Probe, Report, Space, Trouble};
+pub use report::{Lack, Node, PoolSight, Presence, Probe, Report, Space, Trouble};
 
 /// A cluster as it is.
 #[derive(Clone, Debug)]
@@ -35,6 +36,8 @@ pub struct Observed {
     pub link: Link,
     /// Claims that have a machine on it, as `namespace/name`.
     pub claims: Vec<String>,
+    /// Whether machines that no claim has may go.
+    pub orphans: Outlook,
     /// How often it is looked at.
     pub period: Duration,
 }
@@ -89,7 +92,8 @@ impl fmt::Display for Step {
 }
 
 /// The conditions that are written here.
-pub const CONDITIONS: &[&str] = &[ConditionType::Ready.as_str(), ConditionType::InUse.as_str()];
+pub const CONDITIONS: &[&str] =
+    &[ConditionType::Ready.as_str(), ConditionType::InUse.as_str(), ConditionType::OrphanStorm.as_str()];
 
 /// Decides what happens to a cluster.
 pub fn plan(observed: &Observed, _now: Timestamp) -> Plan<Step, HypervisorClusterStatus> {
@@ -134,10 +138,24 @@ fn status(observed: &Observed) -> HypervisorClusterStatus {
         let message = in_use(&observed.claims);
         conditions.push(condition(ConditionType::InUse, ConditionStatus::True, Reason::InUse, message, generation));
     }
+    conditions.extend(storm(observed));
     let status = HypervisorClusterStatus { observed_generation: generation, conditions, ..before };
     match observed.link {
         Link::Up { probe: Probe { report: Some(ref report), .. }, .. } => report::tell(report, observed, status),
         Link::Up { .. } | Link::Down => status,
+    }
+}
+
+/// The condition `OrphanStorm`, while there is one; what was said before, while nobody knows.
+fn storm(observed: &Observed) -> Option<Condition> {
+    let about = ConditionType::OrphanStorm;
+    match &observed.orphans {
+        Outlook::Calm => None,
+        Outlook::Unknown => find(&observed.cluster.status.as_ref()?.conditions, about).cloned(),
+        Outlook::Storm(storm) => {
+            let (reason, generation) = (Reason::OrphanStorm, observed.cluster.metadata.generation);
+            Some(condition(about, ConditionStatus::True, reason, storm.to_string(), generation))
+        }
     }
 }
 

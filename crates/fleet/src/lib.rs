@@ -15,5 +15,6 @@ pub mod cluster;
 mod few;
 pub mod grant;
 pub mod job;
+pub mod orphan;
 pub mod place;
 pub mod template;

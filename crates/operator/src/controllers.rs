@@ -18,7 +18,7 @@ use self::machine_claims::{AskPolicy, Invitation, Invite};
 use crate::Duty;
 use crate::bootstrap::{self, Advertised, Authority};
 use crate::calls::Calls;
-use crate::site::{Sites, over_the_network};
+use crate::site::{Books, Sites, over_the_network};
 
 /// Starts the given controllers in `host`.
 pub fn spawn(duties: &[Duty], host: &Host) {
@@ -47,10 +47,11 @@ fn machines(host: &Host, claims: Cache<MachineClaim>) {
     let dial = over_the_network(policy(host), Arc::new(Calls::new(&host.parts.metrics)));
     let live = host.live.effective.clone();
     let pace = Arc::new(move || live.borrow().duration("hypervisors.period"));
-    let sites = Sites::new(&host.parts, &host.leadership, dial, pace);
     let watched = Selection::namespaces(&host.settings.namespaces);
     let (client, parts) = (&host.client, &host.parts);
     let clusters = Cache::spawn(&watched, client, parts);
+    let books = Books::new(&clusters, &claims, &watched, client, &host.instance, parts);
+    let sites = Sites::new(parts, &host.leadership, dial, pace, books);
     let templates = Cache::spawn(&watched, client, parts);
     let pools = Cache::spawn(&watched, client, parts);
     let sources = hypervisor_clusters::Sources { templates: templates.clone(), claims: claims.clone() };

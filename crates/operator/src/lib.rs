@@ -27,4 +27,4 @@ use chassis::metrics::Entry;
 pub use roster::{Duty, SETTINGS, Set, select, sets};
 
 /// Metrics of this crate.
-pub const METRICS: &[Entry] = &[calls::REQUESTS, bootstrap::REQUESTS];
+pub const METRICS: &[Entry] = &[calls::REQUESTS, bootstrap::REQUESTS, site::UP, site::TLS_INSECURE, site::ORPHANS];

@@ -2,20 +2,23 @@
 //!
 //! ```text
 //!   HypervisorCluster + Secrets ─▶ login ─▶ Sites::connect ─▶ Site ─▶ monitor: a look every 30 s, checks every 5 min
-//!                                                              │            └─▶ bell, when what it found has changed
-//!                                        controllers read ─────┘
+//!                                                              │         │  └─▶ bell, when what it found has changed
+//!                                        controllers read ─────┘         └────▶ orphans: what no claim has, goes
 //! ```
 //!
 //! Every site has a monitor of its own, so that one that does not answer delays no other. Controllers never wait for a
 //! look: they read what the last one found.
 
+mod books;
 mod dial;
+mod figures;
 mod images;
 mod ledger;
 mod link;
 mod login;
 mod machines;
 mod monitor;
+mod orphans;
 mod ownership;
 mod report;
 
@@ -26,11 +29,16 @@ use std::time::Duration;
 
 use api::{HypervisorCluster, Reason};
 use fleet::cluster::{Link, Probe, Settings, Trouble};
-use providers::hypervisor::{Inventory, Keyring, Needs};
+use fleet::orphan::Outlook;
+use providers::http::Trust;
+use providers::hypervisor::{Inventory, Keyring, Needs, PoolName};
 use runtime::{Bell, Key, Leadership, Parts};
 use tokio::sync::Notify;
 
+pub use books::Books;
 pub use dial::{Dial, over_the_network};
+use figures::Figures;
+pub(crate) use figures::{ORPHANS, TLS_INSECURE, UP};
 pub use link::Hypervisor;
 pub use login::{Complete, Login, Secrets};
 pub use machines::Want;
@@ -52,6 +60,8 @@ struct Shared {
     /// Whose machine has which number on which cluster.
     register: Arc<Mutex<Register>>,
     sites: Mutex<BTreeMap<Key, Place>>,
+    books: Books,
+    figures: Figures,
 }
 
 /// Which claim has which number on which cluster.
@@ -84,6 +94,10 @@ pub struct Site {
     inspecting: tokio::sync::Mutex<()>,
     /// Asks for a look now.
     poke: Notify,
+    /// Tells of every new listing.
+    listed: Notify,
+    /// What is to be said about orphans.
+    outlook: Mutex<Outlook>,
     /// Set when nobody needs it any more.
     given_up: AtomicBool,
     /// Rung for the cluster when what was found has changed.
@@ -95,6 +109,9 @@ pub struct Site {
     ledger: Mutex<ledger::Ledger>,
     /// Signs what is ours.
     owner: Mutex<Keyring>,
+    /// Whether its certificate is not verified.
+    insecure: bool,
+    figures: Figures,
 }
 
 /// What a hypervisor is used for.
@@ -104,6 +121,8 @@ struct Usage {
     needs: AskNeeds,
     /// The storage whose size is told.
     storage: api::StorageName,
+    /// The resource pool that machines are put into.
+    pool: Option<PoolName>,
 }
 
 /// What is known of a hypervisor.
@@ -117,7 +136,7 @@ pub struct View {
 
 impl Sites {
     /// Nothing yet.
-    pub fn new(parts: &Parts, leadership: &Leadership, dial: Dial, pace: Pace) -> Self {
+    pub fn new(parts: &Parts, leadership: &Leadership, dial: Dial, pace: Pace, books: Books) -> Self {
         Self(Arc::new(Shared {
             parts: parts.clone(),
             leadership: leadership.clone(),
@@ -127,6 +146,8 @@ impl Sites {
             machines: Bell::default(),
             register: Arc::default(),
             sites: Mutex::default(),
+            books,
+            figures: Figures::new(&parts.metrics),
         }))
     }
 
@@ -148,6 +169,11 @@ impl Sites {
             }
         };
         Link::Up { settings, probe }
+    }
+
+    /// What a cluster's planner sees of its orphans.
+    pub fn outlook(&self, key: &Key) -> Outlook {
+        self.get(key).map_or(Outlook::Unknown, |site| lock(&site.outlook).clone())
     }
 
     /// Rung for clusters of which something new is known.
@@ -199,7 +225,9 @@ impl Sites {
     /// and takes them; calls under way are not lost, and what is known stays known.
     pub async fn connect(&self, cluster: &HypervisorCluster, login: &Complete, needs: AskNeeds) {
         let key = Key::of(&cluster.metadata);
-        let usage = Usage { needs, storage: cluster.spec.default_storage.clone() };
+        let pool = cluster.spec.proxmox.as_ref().and_then(|proxmox| proxmox.pool.as_ref());
+        let pool = pool.and_then(|pool| pool.as_str().parse().ok());
+        let usage = Usage { needs, storage: cluster.spec.default_storage.clone(), pool };
         if let Some(site) = self.get(&key)
             && login::same_place(&lock(&site.settings), &login.settings)
         {
@@ -216,6 +244,7 @@ impl Sites {
                 let kind = Reason::ConnectionFailed;
                 let trouble = Trouble { kind, message: error.to_string(), failures: 1, may_pass: false };
                 self.put(&key, Place::Closed(login.settings.clone(), trouble));
+                self.0.figures.looked(&key, false, false);
                 self.0.bell.ring(&key);
             }
         }
@@ -231,17 +260,24 @@ impl Sites {
             catalogue: Mutex::default(),
             inspecting: tokio::sync::Mutex::default(),
             poke: Notify::new(),
+            listed: Notify::new(),
+            outlook: Mutex::default(),
             given_up: AtomicBool::new(false),
             bell: self.0.bell.clone(),
             machines: self.0.machines.clone(),
             register: Arc::clone(&self.0.register),
             ledger: Mutex::default(),
             owner: Mutex::new(login.owner.clone()),
+            insecure: matches!(login.trust, Trust::Insecure),
+            figures: self.0.figures.clone(),
         });
         self.put(key, Place::Open(Arc::clone(&site)));
-        let (pace, leadership) = (Arc::clone(&self.0.pace), self.0.leadership.clone());
-        let run = monitor::run(site, pace, leadership, self.0.parts.tasks.stopping());
-        self.0.parts.tasks.spawn(format!("monitor/{key}"), run);
+        let Shared { pace, leadership, parts, books, figures, .. } = &*self.0;
+        let run = monitor::run(Arc::clone(&site), Arc::clone(pace), leadership.clone(), parts.tasks.stopping());
+        parts.tasks.spawn(format!("monitor/{key}"), run);
+        let means = orphans::Means { books: books.clone(), figures: figures.clone(), clock: parts.clock };
+        let run = orphans::run(site, means, leadership.clone(), parts.tasks.stopping());
+        parts.tasks.spawn(format!("orphans/{key}"), run);
     }
 
     fn put(&self, key: &Key, place: Place) {
@@ -253,6 +289,7 @@ impl Sites {
     pub fn disconnect(&self, key: &Key) {
         let before = lock(&self.0.sites).remove(key);
         before.iter().for_each(Place::give_up);
+        self.0.figures.forget(key);
     }
 }
 
@@ -266,10 +303,11 @@ impl Place {
 }
 
 impl Site {
-    /// Ends its monitor.
+    /// Ends its monitor, and the search for orphans.
     fn give_up(&self) {
         self.given_up.store(true, Ordering::Relaxed);
         self.poke.notify_one();
+        self.listed.notify_one();
     }
 
     /// What is known of it.

@@ -26,10 +26,14 @@ words! {
         CredentialsInvalid = "CredentialsInvalid",
         /// None of the configured nodes is there.
         NodesMissing = "NodesMissing",
+        /// The resource pool for machines does not exist.
+        PoolNotFound = "PoolNotFound",
         /// The key that signs ownership records is gone.
         OwnershipKeyLost = "OwnershipKeyLost",
         /// More machines look orphaned than can be true.
         OrphanStorm = "OrphanStorm",
+        /// A machine that no claim had is removed.
+        OrphanRemoved = "OrphanRemoved",
 
         // Templates
         /// Every check passed.

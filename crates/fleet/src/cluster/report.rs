@@ -35,8 +35,26 @@ pub struct Report {
     pub nodes: Vec<Node>,
     /// Space on the default storage, where we may see it.
     pub storage: Vec<Space>,
+    /// Nodes on which the default storage takes disks.
+    pub homes: Vec<NodeName>,
+    /// Whether the resource pool is there.
+    pub pool: PoolSight,
     /// What we may not do and should.
     pub lacks: Vec<Lack>,
+}
+
+/// Whether the resource pool for machines is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PoolSight {
+    /// Machines are put into none.
+    #[default]
+    Unused,
+    /// It is.
+    There,
+    /// It is not.
+    Absent,
+    /// We may not see it.
+    Hidden,
 }
 
 /// A storage on one node.

@@ -15,7 +15,7 @@ fn spec() -> HypervisorClusterSpec {
         "credentials": { "tokenId": secret("id"), "tokenSecret": secret("secret") },
         "nodes": [{ "name": "a" }, { "name": "b" }],
         "defaultStorage": "local-lvm", "defaultNetwork": "vmbr0",
-        "proxmox": { "vmidRange": { "first": 1000, "last": 1999 }, "isoStorage": "local" },
+        "proxmox": { "vmidRange": { "first": 1000, "last": 1999 }, "pool": "fleet", "isoStorage": "local" },
     }))
     .unwrap()
 }
@@ -34,6 +34,8 @@ fn report() -> Report {
         version: "9.2.11".to_owned(),
         nodes: vec![node("a"), node("b"), node("c")],
         storage: vec![space("a", false), space("b", false), space("c", false)],
+        homes: vec![node("b").name],
+        pool: PoolSight::There,
         lacks: Vec::new(),
     }
 }
@@ -60,6 +62,7 @@ fn observed(link: Link) -> Observed {
         login: Login::Complete(settings("one")),
         link,
         claims: Vec::new(),
+        orphans: Outlook::Calm,
         period: Duration::from_secs(30),
     }
 }
@@ -173,6 +176,12 @@ fn what_cannot_pass_by_itself_is_told_at_once() {
     "InsufficientPrivileges",
     "privileges are missing: VM.Clone on /vms/9000, to clone: pveum acl modify"
 )]
+#[case::no_such_pool(
+    Report { pool: PoolSight::Absent, ..report() },
+    "PoolNotFound",
+    "spec.proxmox.pool names fleet, which the hypervisor does not know, so that no machine can be made: create it (pveum \
+     pool add fleet), or name another"
+)]
 fn a_cluster_that_cannot_be_used_says_why_and_what_to_do(
     #[case] report: Report,
     #[case] word: &str,
@@ -194,6 +203,38 @@ fn what_is_only_a_pity_is_told_beside() {
     for part in ["names b", "Sys.Audit", "tls.fingerprint"] {
         assert!(message.contains(part), "{message}");
     }
+}
+
+#[rstest]
+#[case::on_one_of_our_nodes(&["b"], true)]
+#[case::on_another_node(&["c"], false)]
+#[case::nowhere(&[], false)]
+fn a_default_storage_that_is_on_no_node_of_ours_is_told_and_stops_nothing(#[case] homes: &[&str], #[case] fine: bool) {
+    let homes = homes.iter().map(|name| node(name).name).collect();
+    let (status, _, message) = says(&observed(answered(Report { homes, ..report() })));
+    assert_eq!(
+        (status.as_str(), message.contains("spec.defaultStorage names local-lvm")),
+        ("True", !fine),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_storm_is_told_while_it_lasts_and_kept_while_nobody_knows() {
+    let storm = |view: &Observed| {
+        let status = plan(view, NOW).status.unwrap();
+        find(&status.conditions, ConditionType::OrphanStorm).map(|storm| (storm.status.clone(), storm.message.clone()))
+    };
+    let calm = observed(answered(report()));
+    assert_eq!(storm(&calm), None);
+    let raging = crate::orphan::Storm { orphans: 5, machines: 8, claims: true, stale: false };
+    let raging = Observed { orphans: Outlook::Storm(raging), ..calm };
+    let (status, message) = storm(&raging).unwrap();
+    assert_eq!(status, "True");
+    assert!(message.contains("5 of 8") && message.contains("hyperfleet.io/confirm-orphans: \"5\""), "{message}");
+    let restarted = Observed { orphans: Outlook::Unknown, ..again(&raging, raging.link.clone()) };
+    assert_eq!(storm(&restarted), Some((status, message)));
+    assert_eq!(storm(&Observed { orphans: Outlook::Calm, ..restarted }), None);
 }
 
 #[test]
@@ -230,19 +271,20 @@ fn any_trouble() -> impl Strategy<Value = Trouble> {
 fn any_report() -> impl Strategy<Value = Report> {
     let lacks = prop::collection::vec(any::<bool>(), 0..3);
     let nodes = prop::collection::vec((prop::sample::select(vec!["a", "b", "x"]), any::<bool>()), 0..3);
-    (prop::sample::select(vec!["7.4", "8.4.1", "9.2.11", "?"]), nodes, lacks).prop_map(|(version, nodes, lacks)| {
-        Report {
-            version: version.to_owned(),
-            nodes: nodes
-                .into_iter()
-                .map(|(name, online)| Node {
-                    presence: if online { Presence::Online } else { Presence::Away },
-                    ..node(name)
-                })
-                .collect(),
-            storage: Vec::new(),
-            lacks: lacks.into_iter().map(|required| Lack { message: "some".to_owned(), required }).collect(),
-        }
+    let pools = prop::sample::select(vec![PoolSight::Unused, PoolSight::There, PoolSight::Absent, PoolSight::Hidden]);
+    let versions = prop::sample::select(vec!["7.4", "8.4.1", "9.2.11", "?"]);
+    (versions, nodes, lacks, pools).prop_map(|(version, nodes, lacks, pool)| Report {
+        version: version.to_owned(),
+        nodes: nodes
+            .into_iter()
+            .map(|(name, online)| Node {
+                presence: if online { Presence::Online } else { Presence::Away },
+                ..node(name)
+            })
+            .collect(),
+        lacks: lacks.into_iter().map(|required| Lack { message: "some".to_owned(), required }).collect(),
+        pool,
+        ..Report::default()
     })
 }
 
@@ -276,7 +318,8 @@ proptest! {
             };
             let usable = report.as_ref().is_some_and(|report| {
                 let ours = report.nodes.iter().any(|node| node.name.as_str() != "x" && node.presence == Presence::Online);
-                report.version != "7.4" && ours && !report.lacks.iter().any(|lack| lack.required)
+                let lets = !report.lacks.iter().any(|lack| lack.required) && report.pool != PoolSight::Absent;
+                report.version != "7.4" && ours && lets
             });
             let quiet = trouble.as_ref().is_none_or(|trouble| trouble.may_pass && trouble.failures < 2 && was_ready);
             match (report, quiet) {

@@ -3,7 +3,7 @@
 use api::condition::find;
 use api::{Condition, ConditionStatus, ConditionType, Reason, condition};
 
-use super::report::{Presence, Probe, Report, Trouble};
+use super::report::{PoolSight, Presence, Probe, Report, Trouble};
 use super::{Link, Login, Observed};
 
 /// Looks in a row that go unanswered before a cluster that was ready is not: one lost answer is no outage.
@@ -69,7 +69,19 @@ fn judge(observed: &Observed, report: &Report) -> Verdict {
     if !required.is_empty() {
         return no(Reason::InsufficientPrivileges, format!("privileges are missing: {}", required.join("; ")));
     }
+    if report.pool == PoolSight::Absent {
+        return no(Reason::PoolNotFound, pool_missing(observed));
+    }
     yes(observed, report)
+}
+
+fn pool_missing(observed: &Observed) -> String {
+    let pool = observed.cluster.spec.proxmox.as_ref().and_then(|proxmox| proxmox.pool.as_ref());
+    let pool = pool.map(api::ResourcePoolName::as_str).unwrap_or_default();
+    format!(
+        "spec.proxmox.pool names {pool}, which the hypervisor does not know, so that no machine can be made: create it \
+         (pveum pool add {pool}), or name another"
+    )
 }
 
 fn nodes_missing(observed: &Observed, report: &Report) -> String {
@@ -92,6 +104,13 @@ fn yes(observed: &Observed, report: &Report) -> Verdict {
     let unknown: Vec<&str> = report.unknown(observed).map(api::NodeName::as_str).collect();
     if !unknown.is_empty() {
         add(format!("spec.nodes names {}, which the hypervisor does not know", unknown.join(", ")));
+    }
+    if !report.configured(observed).any(|node| report.homes.contains(&node.name)) {
+        add(format!(
+            "spec.defaultStorage names {}, which takes disks on none of the nodes in spec.nodes, so that only templates with \
+             a storage of their own and linked clones can be used",
+            observed.cluster.spec.default_storage.as_str()
+        ));
     }
     for lack in report.lacks.iter().filter(|lack| !lack.required) {
         add(format!("a privilege is missing: {}", lack.message));

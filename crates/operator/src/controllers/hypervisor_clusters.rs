@@ -162,6 +162,7 @@ impl Controller for HypervisorClusters {
             },
             link: self.sites.link(&key),
             claims,
+            orphans: self.sites.outlook(&key),
             period: self.sites.period(),
         };
         Ok(Observed { seen, login })
@@ -193,8 +194,9 @@ impl Controller for HypervisorClusters {
     }
 
     fn severity(&self, condition: &Condition) -> Severity {
-        let insecure = condition.reason == Reason::ConnectionInsecure.as_str();
-        if condition.status == "False" || insecure { Severity::Warning } else { Severity::Normal }
+        let alarms = [Reason::ConnectionInsecure, Reason::OrphanStorm];
+        let alarm = alarms.iter().any(|reason| reason.as_str() == condition.reason);
+        if condition.status == "False" || alarm { Severity::Warning } else { Severity::Normal }
     }
 }
 
@@ -210,7 +212,7 @@ fn cluster_of(claim: &MachineClaim) -> Option<Key> {
 }
 
 /// What a reference in an object points at.
-pub(super) fn target(reference: &ObjectRef, holder: &ObjectMeta) -> Key {
+pub(crate) fn target(reference: &ObjectRef, holder: &ObjectMeta) -> Key {
     let own = || holder.namespace.clone().unwrap_or_default();
     Key::new(reference.namespace.as_ref().map_or_else(own, |other| other.as_str().to_owned()), reference.name.as_str())
 }

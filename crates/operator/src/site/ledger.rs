@@ -155,6 +155,13 @@ impl Ledger {
         }
     }
 
+    /// A number is not given out for a while: something of that number was just removed.
+    pub(super) fn rest(&mut self, vm: VmId, now: Timestamp) {
+        if let Some(ids) = &mut self.ids {
+            ids.release(vm, now);
+        }
+    }
+
     /// A turn for a clone that keeps these storages busy, or why it has to wait.
     pub(super) fn turn(&mut self, claim: &str, storages: &BTreeSet<StorageName>) -> Result<(), String> {
         if self.clones.contains_key(claim) {

@@ -37,6 +37,7 @@ async fn watch_over(site: &Site, pace: &Pace, leadership: &Leadership) {
         if !leadership.is_held() {
             // What is known is somebody else's past by then.
             checked = None;
+            site.figures.forget(&site.key);
             tokio::select! {
                 biased;
                 () = site.poke.notified() => {}
@@ -76,7 +77,7 @@ async fn look(site: &Site, checks: bool) -> bool {
         Ok(inventory) => {
             let known = lock(&site.view).probe.report.clone();
             let report = match known.filter(|_| !checks) {
-                Some(report) => Ok(report::refreshed(&inventory, &usage.storage, report)),
+                Some(report) => Ok(report::refreshed(&inventory, &usage, report)),
                 None => check(site, &usage, &inventory).await,
             };
             report.map(|report| (inventory, report))
@@ -101,13 +102,19 @@ async fn look(site: &Site, checks: bool) -> bool {
         site.bell.ring(&site.key);
     }
     site.call(&moved);
+    if !site.given_up.load(Ordering::Relaxed) {
+        site.figures.looked(&site.key, answered, site.insecure);
+    }
+    if answered {
+        site.listed.notify_one();
+    }
     answered
 }
 
 async fn check(site: &Site, usage: &Usage, inventory: &Inventory) -> Result<Report, Error> {
     let health = site.hypervisor.health().await?;
     let missing = site.hypervisor.permissions(&(usage.needs)()).await?;
-    Ok(report::of(inventory, &usage.storage, &health, &missing))
+    Ok(report::of(inventory, usage, &health, &missing))
 }
 
 fn trouble(error: &Error, before: Option<&Trouble>) -> Trouble {

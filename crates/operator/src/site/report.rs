@@ -1,21 +1,39 @@
 //! What a look found, in the planner's words.
 
 use api::Reason;
-use fleet::cluster::{Lack, Node, Presence, Report, Space};
+use fleet::cluster::{Lack, Node, PoolSight, Presence, Report, Space};
 use providers::http::TransportError;
-use providers::hypervisor::{self, Bytes, Error, Health, Inventory, Missing};
+use providers::hypervisor::{self, Bytes, Content, Error, Health, Inventory, Missing};
+
+use super::Usage;
 
 /// A report of everything.
-pub(super) fn of(inventory: &Inventory, storage: &api::StorageName, health: &Health, missing: &[Missing]) -> Report {
+pub(super) fn of(inventory: &Inventory, usage: &Usage, health: &Health, missing: &[Missing]) -> Report {
     let lack = |missing: &Missing| Lack { message: missing.to_string(), required: missing.required };
     let lacks = missing.iter().map(lack).collect();
-    refreshed(inventory, storage, Report { version: health.version.clone(), lacks, ..Report::default() })
+    let hidden = missing.iter().any(Missing::hides_pools);
+    let pool = if hidden { PoolSight::Hidden } else { PoolSight::Unused };
+    refreshed(inventory, usage, Report { version: health.version.clone(), pool, lacks, ..Report::default() })
 }
 
 /// The same report with what a newer listing says; the rest is checked more rarely.
-pub(super) fn refreshed(inventory: &Inventory, storage: &api::StorageName, report: Report) -> Report {
+pub(super) fn refreshed(inventory: &Inventory, usage: &Usage, report: Report) -> Report {
     let nodes = inventory.nodes.iter().map(node).collect();
-    Report { nodes, storage: space(inventory, storage), ..report }
+    let pool = match &usage.pool {
+        None => PoolSight::Unused,
+        Some(pool) if inventory.pools.contains(pool) => PoolSight::There,
+        Some(_) if report.pool == PoolSight::Hidden => PoolSight::Hidden,
+        Some(_) => PoolSight::Absent,
+    };
+    let (storage, homes) = (space(inventory, &usage.storage), homes(inventory, &usage.storage));
+    Report { nodes, storage, homes, pool, ..report }
+}
+
+/// Where a storage takes disks.
+fn homes(inventory: &Inventory, storage: &api::StorageName) -> Vec<api::NodeName> {
+    let rows = inventory.storages.iter().filter(|row| row.name.as_str() == storage.as_str());
+    let homes = rows.filter(|row| row.takes.contains(&Content::Disks));
+    homes.map(|row| api::NodeName::new(row.node.as_str())).collect()
 }
 
 fn node(row: &hypervisor::NodeRow) -> Node {

@@ -12,7 +12,7 @@ use operator::chance::Chance;
 use operator::controllers::hypervisor_clusters::{self, HypervisorClusters, Sources};
 use operator::controllers::machine_claims::{self, AskPolicy, Invitation, Invite, MachineClaims};
 use operator::controllers::machine_templates::{self, MachineTemplates};
-use operator::site::{Dial, Sites};
+use operator::site::{Books, Dial, Sites};
 use runtime::client::{Guard, Limits};
 use runtime::lease::{Candidacy, spawn};
 use runtime::{Cache, Driver, Parts, Selection};
@@ -238,11 +238,12 @@ fn operate(desk: &Desk, guests: &Guests) {
         retry: Duration::from_secs(2),
     };
     let leadership = spawn(candidacy, &client, &parts);
-    let sites = Sites::new(&parts, &leadership, dial(desk), Arc::new(|| Duration::from_secs(30)));
     let all = Selection::default();
     let sources =
         Sources { templates: Cache::spawn(&all, &client, &parts), claims: Cache::spawn(&all, &client, &parts) };
     let clusters: Cache<HypervisorCluster> = Cache::spawn(&all, &client, &parts);
+    let books = Books::new(&clusters, &sources.claims, &all, &client, &instance, &parts);
+    let sites = Sites::new(&parts, &leadership, dial(desk), Arc::new(|| Duration::from_secs(30)), books);
     let controller = HypervisorClusters::new(&sites, &sources, &client, "default", chance(desk));
     let driver = Driver::new(controller, &clusters, &client, &leadership, &instance, &parts);
     hypervisor_clusters::wire(driver, &sites, &sources).spawn();

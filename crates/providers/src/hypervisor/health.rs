@@ -45,6 +45,13 @@ pub struct Missing {
     pub remedy: String,
 }
 
+impl Missing {
+    /// Whether resource pools cannot be seen without them, so that their absence from a listing says nothing.
+    pub fn hides_pools(&self) -> bool {
+        self.privileges.contains("Pool.Audit")
+    }
+}
+
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let privileges: Vec<&str> = self.privileges.iter().map(String::as_str).collect();

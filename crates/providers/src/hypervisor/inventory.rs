@@ -18,6 +18,8 @@ pub struct Inventory {
     pub nodes: Vec<NodeRow>,
     /// Every storage, once per node it is on.
     pub storages: Vec<StorageRow>,
+    /// Every resource pool we may see.
+    pub pools: BTreeSet<PoolName>,
 }
 
 /// One guest.

@@ -214,7 +214,7 @@ impl Hypervisor for Memory {
             total,
             used: None,
         }];
-        Ok(Inventory { vms, nodes, storages })
+        Ok(Inventory { vms, nodes, storages, pools: BTreeSet::new() })
     }
 
     async fn networks(&self, node: &NodeName) -> Result<BTreeSet<BridgeName>, Error> {

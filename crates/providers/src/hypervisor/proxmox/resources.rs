@@ -57,6 +57,7 @@ pub(super) fn inventory(resources: Vec<Resource>) -> Inventory {
             "qemu" | "lxc" => inventory.vms.extend(resource.guest()),
             "node" => inventory.nodes.extend(resource.node()),
             "storage" => inventory.storages.extend(resource.storage()),
+            "pool" => inventory.pools.extend(resource.pool.and_then(|pool| pool.parse().ok())),
             _ => {}
         }
     }
@@ -175,6 +176,7 @@ mod tests {
         assert_eq!(kinds, [(101, Kind::Machine), (9000, Kind::Image), (102, Kind::Container)]);
         assert!(found.nodes[1].maintenance && found.nodes[1].presence == Presence::Offline);
         assert!(found.storages[0].available);
+        assert_eq!(found.pools, ["hf".parse().unwrap()].into());
         assert_eq!(found.storages[0].takes, [Content::Disks, Content::Isos].into());
         let capacity = found.capacity(&"pve1".parse().unwrap()).unwrap();
         assert_eq!((capacity.cores, capacity.unclaimed.to_string().as_str()), (8, "5 GiB"));
