@@ -1,5 +1,6 @@
 //! The controllers: a file each, with what it may do beside what it does.
 
+mod going;
 pub mod hypervisor_clusters;
 pub mod machine_claims;
 pub mod machine_templates;

@@ -174,13 +174,20 @@ impl<C: Controller> Driver<C> {
         other: &Cache<K>,
         concerns: impl Fn(&K) -> Vec<Key> + Clone + Send + Sync + 'static,
     ) -> Self {
+        self.watches_changes(other, move |before, after| before.into_iter().chain(after).flat_map(&concerns).collect())
+    }
+
+    /// The same for who can tell from what was and what is whether a change matters. It is asked under the cache's lock:
+    /// it must not read another cache.
+    #[must_use]
+    pub fn watches_changes<K: Cacheable>(
+        self,
+        other: &Cache<K>,
+        concerns: impl Fn(Option<&K>, Option<&K>) -> Vec<Key> + Clone + Send + Sync + 'static,
+    ) -> Self {
         self.follow(other, move |change, inbox| {
-            let sides = change.before.into_iter().chain(change.after);
-            let readable = sides.filter_map(|entry| match entry {
-                Entry::Readable(object) => Some(object),
-                Entry::Unreadable(_) => None,
-            });
-            readable.flat_map(|object| concerns(object)).all(|key| inbox.send(Trigger::Concerned { key }).is_ok())
+            let keys = concerns(change.before.and_then(readable), change.after.and_then(readable));
+            !inbox.is_closed() && keys.into_iter().all(|key| inbox.send(Trigger::Concerned { key }).is_ok())
         })
     }
 
@@ -245,5 +252,12 @@ impl<C: Controller> Driver<C> {
             }
             tracing::warn!(controller = C::NAME, "paused: this process does not lead any more");
         }
+    }
+}
+
+fn readable<K>(entry: &Entry<K>) -> Option<&K> {
+    match entry {
+        Entry::Readable(object) => Some(object),
+        Entry::Unreadable(_) => None,
     }
 }

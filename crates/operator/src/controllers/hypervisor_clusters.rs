@@ -18,6 +18,7 @@ use runtime::rbac::{Rule, Scope};
 use runtime::{Cache, Controller, Driver, Key, Severity, Writer};
 use tokio::sync::OnceCell;
 
+use super::going::Going;
 use crate::Duty;
 use crate::chance::{Chance, real_chance};
 use crate::site::{AskNeeds, Login, Ownership, Secrets, Sites};
@@ -64,18 +65,29 @@ pub struct Sources {
 /// Starts it.
 pub fn spawn(host: &Host, sites: &Sites, clusters: &Cache<HypervisorCluster>, sources: &Sources) {
     let controller = HypervisorClusters::new(sites, sources, &host.client, &host.namespace, real_chance());
-    wire(host.driver(controller, clusters), sites, sources).spawn();
+    wire(host.driver(controller, clusters), clusters, sites, sources).spawn();
     let namespaces = host.settings.namespaces.clone();
     let rotation =
         rotation::follow(namespaces, host.client.clone(), host.parts.clone(), clusters.clone(), sites.bell().clone());
     host.parts.tasks.spawn("rotation", rotation);
 }
 
-/// Looks again when a claim or a template comes or goes, and when something new is known of a hypervisor.
-pub fn wire(driver: Driver<HypervisorClusters>, sites: &Sites, sources: &Sources) -> Driver<HypervisorClusters> {
+/// Looks again when a template comes or goes, when something new is known of a hypervisor, and, at a cluster that is being
+/// deleted, when a claim gets or loses its machine on it. To others their claims make no difference.
+pub fn wire(
+    driver: Driver<HypervisorClusters>,
+    clusters: &Cache<HypervisorCluster>,
+    sites: &Sites,
+    sources: &Sources,
+) -> Driver<HypervisorClusters> {
+    let going = Going::of(clusters);
     driver
         .heeds(sites.bell())
-        .watches(&sources.claims, |claim| cluster_of(claim).into_iter().collect())
+        .watches_changes(&sources.claims, move |before, after| {
+            let (before, after) = (before.and_then(cluster_of), after.and_then(cluster_of));
+            let moved = before != after;
+            before.into_iter().chain(after).filter(|key| moved && going.has(key)).collect()
+        })
         .watches(&sources.templates, |template| vec![target(&template.spec.hypervisor_cluster_ref, &template.metadata)])
 }
 

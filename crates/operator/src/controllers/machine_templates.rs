@@ -19,6 +19,7 @@ use runtime::host::Host;
 use runtime::rbac::{Rule, Scope};
 use runtime::{Cache, Controller, Driver, Key, Writer};
 
+use super::going::Going;
 use super::hypervisor_clusters::target;
 use crate::Duty;
 use crate::site::Sites;
@@ -71,13 +72,14 @@ pub fn spawn(host: &Host, sites: &Sites, templates: &Cache<HypervisorMachineTemp
     wire(host.driver(controller, templates), templates, sources).spawn();
 }
 
-/// Looks again at the templates of a cluster when it changes, and at one whose users come or go.
+/// Looks again at the templates of a cluster when it changes, at those whose pools come or go, and, at one that is being
+/// deleted, when one of its claims is gone. To others their claims make no difference.
 pub fn wire(
     driver: Driver<MachineTemplates>,
     templates: &Cache<HypervisorMachineTemplate>,
     sources: &Sources,
 ) -> Driver<MachineTemplates> {
-    let all = templates.clone();
+    let (all, going) = (templates.clone(), Going::of(templates));
     driver
         .watches(&sources.clusters, move |cluster| {
             let key = Key::of(&cluster.metadata);
@@ -86,7 +88,11 @@ pub fn wire(
             };
             all.select(of).iter().map(|template| Key::of(&template.metadata)).collect()
         })
-        .watches(&sources.claims, |claim| vec![target(&claim.spec.template_ref, &claim.metadata)])
+        .watches_changes(&sources.claims, move |before, after| {
+            let moved = before.is_none() || after.is_none();
+            let template = before.or(after).map(|claim| target(&claim.spec.template_ref, &claim.metadata));
+            template.into_iter().filter(|key| moved && going.has(key)).collect()
+        })
         .watches(&sources.pools, |pool| vec![target(&pool.spec.template_ref, &pool.metadata)])
 }
 

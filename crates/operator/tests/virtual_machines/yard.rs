@@ -246,7 +246,7 @@ fn operate(desk: &Desk, guests: &Guests) {
     let sites = Sites::new(&parts, &leadership, dial(desk), Arc::new(|| Duration::from_secs(30)), books);
     let controller = HypervisorClusters::new(&sites, &sources, &client, "default", chance(desk));
     let driver = Driver::new(controller, &clusters, &client, &leadership, &instance, &parts);
-    hypervisor_clusters::wire(driver, &sites, &sources).spawn();
+    hypervisor_clusters::wire(driver, &clusters, &sites, &sources).spawn();
     let Sources { templates, claims } = sources;
     let sources = machine_templates::Sources { clusters, claims, pools: Cache::spawn(&all, &client, &parts) };
     let controller = MachineTemplates::new(&sites, &sources, &client);
