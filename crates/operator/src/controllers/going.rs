@@ -23,7 +23,11 @@ impl Going {
                 Some(Entry::Unreadable(_)) | None => false,
             };
             let mut keys = follower.keys();
-            if is_going { keys.insert(change.key.clone()) } else { keys.remove(change.key) };
+            if is_going {
+                keys.insert(change.key.clone())
+            } else {
+                keys.remove(change.key)
+            };
             true
         });
         going

@@ -127,7 +127,7 @@ impl Subject<'_> {
         match self.site.hypervisor().look(&self.vm, Whose::Allocation(&self.id)).await {
             Ok(seen) => {
                 note.storages = seen.storages();
-                note.born = true;
+                note.done.insert(Job::Clone);
                 let sight = Sight::Ours { node: api::NodeName::new(seen.vm().node.as_str()), grows: self.grows(&seen) };
                 note.seen = Some(seen);
                 sight

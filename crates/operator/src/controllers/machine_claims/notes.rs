@@ -33,8 +33,6 @@ pub(super) struct Note {
     allocation: String,
     /// Whether the allocation was made by this process in this term.
     pub(super) made_here: bool,
-    /// Whether the VM was seen: then the call that made it has ended, whoever sent it.
-    pub(super) born: bool,
     /// Whether anything was ever asked of the hypervisor.
     pub(super) touched: bool,
     pub(super) tasks: BTreeMap<Job, TaskRef>,
@@ -102,7 +100,8 @@ impl Note {
             running: self.tasks.keys().next().copied(),
             done: self.done.clone(),
             trouble: self.trouble.clone(),
-            certain: self.born || (self.made_here || settled) && !unsure,
+            // A VM that was seen is there: the call that made it has ended, whoever sent it.
+            certain: self.done.contains(&Job::Clone) || (self.made_here || settled) && !unsure,
             storage_busy,
         }
     }
