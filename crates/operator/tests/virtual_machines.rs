@@ -12,6 +12,8 @@ mod clusters;
 mod crashes;
 #[path = "virtual_machines/guests.rs"]
 mod guests;
+#[path = "virtual_machines/mistakes.rs"]
+mod mistakes;
 #[path = "virtual_machines/storms.rs"]
 mod storms;
 #[path = "virtual_machines/templates.rs"]

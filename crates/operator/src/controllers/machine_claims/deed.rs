@@ -41,7 +41,12 @@ impl MachineClaims {
                 if job == Job::Clone {
                     subject.site.cloned(&claim, false);
                 }
-                tracing::warn!(%step, %error, class = error.as_str(), "did not succeed");
+                // What only needs another look is no news to anybody.
+                if error.class() == Class::Conflict {
+                    tracing::debug!(%step, %error, class = error.as_str(), "looking again");
+                } else {
+                    tracing::warn!(%step, %error, class = error.as_str(), "did not succeed");
+                }
                 note.failed(job, &error, attempt, self.clock.now());
                 Err(Fault::new(Class::Conflict, step.to_string(), error.to_string()))
             }

@@ -1,0 +1,163 @@
+//! What people get wrong about claims, and what they are told.
+
+use serde_json::{Value, json};
+use sim::world::World;
+
+use crate::claims::until;
+use crate::yard::{CLAIMS, CLUSTERS, SECRETS, TEMPLATES, Yard};
+
+type Change = fn(&mut Value);
+
+/// A change to the template, one to the claim, the reason, and words of the message.
+const MISTAKES: &[(&str, Change, Change, &str, &[&str])] = &[
+    (
+        "a template that does not exist",
+        |_| {},
+        |claim| claim["spec"]["templateRef"]["name"] = json!("smal"),
+        "TemplateMissing",
+        &["default/smal does not exist", "name another"],
+    ),
+    (
+        "a template of somebody else",
+        |_| {},
+        |claim| claim["spec"]["templateRef"] = json!({ "name": "small", "namespace": "kube-system" }),
+        "TemplateMissing",
+        &["kube-system/small does not exist"],
+    ),
+    (
+        "an image that is none",
+        |template| template["spec"]["template"]["proxmox"] = json!({ "templateId": 4711 }),
+        |_| {},
+        "TemplateNotValid",
+        &["default/own is not valid", "VMID 4711"],
+    ),
+    (
+        "more memory than any node has",
+        |template| template["spec"]["resources"]["memory"] = json!("4Ti"),
+        |_| {},
+        "TemplateNotValid",
+        &["resources.memory is 4Ti", "ask for less"],
+    ),
+    (
+        "a disk that is smaller than the image",
+        |template| template["spec"]["resources"]["disk"] = json!("1Gi"),
+        |_| {},
+        "TemplateNotValid",
+        &["resources.disk is 1Gi", "disks only grow"],
+    ),
+    (
+        "a bridge that does not exist",
+        |template| template["spec"]["network"] = json!({ "bridge": "vmbr9" }),
+        |_| {},
+        "TemplateNotValid",
+        &["network.bridge vmbr9", "there are:"],
+    ),
+    (
+        "a node that the cluster does not name",
+        |template| template["spec"]["placement"] = json!({ "nodes": ["pve7"] }),
+        |_| {},
+        "TemplateNotValid",
+        &["placement.nodes names pve7"],
+    ),
+    (
+        "user data that writes where only we may",
+        |template| {
+            template["spec"]["cloudInit"] =
+                json!({ "userData": "#cloud-config\nwrite_files: [{ path: /etc/hyperfleet/x, content: a }]\n" });
+        },
+        |_| {},
+        "TemplateNotValid",
+        &["/etc/hyperfleet"],
+    ),
+];
+
+#[test]
+fn a_claim_says_what_it_waits_for_and_what_to_do() {
+    World::run(1, async |world| {
+        let (yard, pve) = Yard::with_template(&world).await;
+        for (number, (what, template, claim, reason, words)) in MISTAKES.iter().enumerate() {
+            let own = format!("own{number}");
+            yard.template("own", template).await;
+            yard.pass(5).await;
+            yard.claim(&own, &["sleep", "1"], |object| {
+                object["spec"]["templateRef"]["name"] = json!("own");
+                claim(object);
+            })
+            .await;
+            yard.pass(5).await;
+            let (status, said, message) = yard.claim_condition(&own, "Provisioning").await;
+            assert_eq!((status.as_str(), said.as_str()), ("False", *reason), "{what}: {message}");
+            for word in *words {
+                assert!(message.contains(word), "{what}: {word:?} is missing in {message:?}");
+            }
+            assert_eq!(yard.phase(&own).await, "Pending", "{what}");
+            yard.person.delete(&format!("{CLAIMS}/{own}")).await.unwrap();
+            yard.pass(5).await;
+            yard.person.delete(&format!("{TEMPLATES}/own")).await.unwrap();
+            yard.pass(5).await;
+        }
+        assert_eq!(pve.calls(&["/clone"], &[]), 0, "nothing was made");
+    });
+}
+
+#[test]
+fn a_cluster_whose_seed_cannot_carry_the_agent_says_so() {
+    World::run(2, async |world| {
+        let (yard, _) = Yard::with_template(&world).await;
+        let change = json!({ "spec": { "proxmox": { "seed": "smbios" } } });
+        yard.person.merge(&format!("{CLUSTERS}/pve"), &change).await.unwrap();
+        yard.pass(60).await;
+        yard.claim("waits", &["sleep", "1"], |_| {}).await;
+        yard.pass(40).await;
+        let (_, reason, message) = yard.claim_condition("waits", "Provisioning").await;
+        assert_eq!(reason, "ClusterNotReady");
+        assert!(message.contains("proxmox.seed") && message.contains("set it to iso"), "{message}");
+    });
+}
+
+#[test]
+fn a_range_without_a_free_number_and_nodes_without_room_are_waited_for() {
+    World::run(3, async |world| {
+        let (yard, pve) = Yard::with_template(&world).await;
+        pve.crowd(6000..6100, "pve1");
+        yard.pass(45).await;
+        yard.claim("waits", &["sleep", "1"], |_| {}).await;
+        yard.pass(5).await;
+        let (_, reason, message) = yard.claim_condition("waits", "Provisioning").await;
+        assert_eq!(reason, "NoFreeVMID");
+        assert!(message.contains("widen vmidRange"), "{message}");
+        pve.disperse(6000..6100);
+        until(&yard, "waits", "Succeeded", 300).await;
+        assert_eq!(yard.phase("waits").await, "Succeeded");
+        let cordon =
+            json!({ "spec": { "nodes": [{ "name": "pve1", "cordon": true }, { "name": "pve2", "cordon": true }] } });
+        yard.person.merge(&format!("{CLUSTERS}/pve"), &cordon).await.unwrap();
+        yard.pass(5).await;
+        yard.claim("stays", &["sleep", "1"], |_| {}).await;
+        yard.pass(5).await;
+        let (_, reason, message) = yard.claim_condition("stays", "Provisioning").await;
+        assert_eq!(reason, "NoNodeFits");
+        assert!(message.contains("pve1 is cordoned") && message.contains("pve2 is cordoned"), "{message}");
+    });
+}
+
+/// The token is on the seed and nowhere else, and the seed is gone when it has been used.
+#[test]
+fn p15_a_token_is_in_no_object_and_on_no_medium_afterwards() {
+    use secrecy::ExposeSecret as _;
+    World::run(4, async |world| {
+        let (yard, pve) = Yard::with_template(&world).await;
+        yard.claim("hello", &["sleep", "60"], |_| {}).await;
+        until(&yard, "hello", "Busy", 120).await;
+        yard.pass(20).await;
+        let seed = yard.guests.seeds().pop().unwrap();
+        let token = seed.token.expose_secret().to_owned();
+        assert!(!pve.state().to_string().contains("hyperfleet-60"), "the seed is still there: {}", pve.state());
+        until(&yard, "hello", "Succeeded", 120).await;
+        for path in [CLAIMS, CLUSTERS, TEMPLATES, SECRETS, "/apis/events.k8s.io/v1/namespaces/default/events"] {
+            let text = yard.person.get(path).await.unwrap().to_string();
+            assert!(!text.contains(&token), "the token is in {path}");
+        }
+        assert!(!world.text().contains(&token), "the token is in the record of what was sent and said");
+    });
+}
