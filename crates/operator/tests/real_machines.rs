@@ -3,6 +3,7 @@
 
 #![allow(missing_docs, reason = "tests are their own documentation")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
+#![allow(clippy::print_stdout, reason = "the counts of a lane are shown beside its time")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -75,6 +76,7 @@ impl Town {
         command
             .args(["operator", "--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0"])
             .args(["--hypervisor-allowed-addresses=127.0.0.0/8", "--hypervisor-period=1s"])
+            .args(["--claim-backoff=1s", "--claim-backoff-max=5s"])
             .arg(format!("--watch-namespaces={}", self.namespace))
             .arg(format!("--bootstrap-listen=127.0.0.1:{port}"))
             .arg(format!("--bootstrap-advertise=https://127.0.0.1:{port}"))
@@ -118,7 +120,7 @@ impl Town {
                 object["spec"]["endpoint"] = json!(self.address);
                 object["spec"]["defaultStorage"] = json!("disks");
                 object["spec"]["proxmox"] = json!({
-                    "vmidRange": { "first": 6000, "last": 6099 }, "pool": "hf", "isoStorage": "shared",
+                    "vmidRange": { "first": 6000, "last": 6999 }, "pool": "hf", "isoStorage": "shared",
                 });
             }
             "HypervisorMachineTemplate" => {
@@ -175,21 +177,24 @@ impl Town {
 
     /// What the hypervisor has.
     async fn there(&self) -> Value {
+        let state: Value =
+            serde_json::from_slice(&self.simulate(Method::GET, "/sim/state", Value::Null).await).unwrap();
+        json!([state["vms"], state["volumes"], state["pools"], state["runningTasks"]])
+    }
+
+    /// The hands behind the scene.
+    async fn simulate(&self, method: Method, route: &'static str, body: Value) -> Vec<u8> {
         let policy = AddressPolicy { allow: vec!["127.0.0.0/8".parse().unwrap()], deny: Vec::new() };
         let endpoint = Endpoint::https(&self.address, Trust::Bundle(self.ca().into_bytes()), policy).unwrap();
         let client = Client::connect("simulator", &endpoint).unwrap();
-        let call = Call {
-            method: Method::GET,
-            route: "/sim/state",
-            subject: String::new(),
-            path: "/sim/state".to_owned(),
-            headers: http::HeaderMap::new(),
-            body: Vec::new().into(),
-            timeout: SOON,
-        };
+        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        let mut headers = http::HeaderMap::new();
+        headers.insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+        let (subject, path) = (String::new(), route.to_owned());
+        let call = Call { method, route, subject, path, headers, body: body.into(), timeout: SOON };
         let answer = client.send(call).await.unwrap();
-        let state: Value = serde_json::from_slice(&answer.body).unwrap();
-        json!([state["vms"], state["volumes"], state["pools"], state["runningTasks"]])
+        assert!(answer.status.is_success(), "{answer:?}");
+        answer.body.to_vec()
     }
 }
 
@@ -257,4 +262,54 @@ async fn p6_kills_in_the_middle_of_a_life_neither_leak_nor_double_a_machine() {
 async fn soak_forty_kills_neither_leak_nor_double_a_machine() {
     let moments: Vec<u64> = (0..40).map(|step| 20 + step * 160).collect();
     killed_at("nvme-linked", &moments).await;
+}
+
+/// Claims live while one call in ten goes wrong and the operator is killed every few seconds; afterwards nothing is left.
+async fn chaos(claims: usize, length: Duration) {
+    let town = Town::new("zero").await;
+    let before = town.there().await;
+    let port = free_port();
+    let mut operator = town.operator(port);
+    let story = town.story(&["true"]);
+    let without_claim: Vec<&str> = story.split("\n---\n").filter(|text| !text.contains("\"MachineClaim\"")).collect();
+    town.apply(&without_claim.join("\n---\n")).await;
+    let often = |id: &str| json!({ "id": id, "times": 0, "chance": 0.1 });
+    town.simulate(Method::PUT, "/sim/faults", json!([often("F-12"), often("F-13"), often("F-22")])).await;
+    let all: Vec<String> =
+        (0..claims).map(|number| Town::claim(&format!("c{number}"), &["sleep", "0.2"]).to_string()).collect();
+    town.apply(&all.join("\n---\n")).await;
+    let (mut kills, began) = (0, tokio::time::Instant::now());
+    while began.elapsed() < length {
+        tokio::time::sleep(Duration::from_millis(1_500 + 700 * (kills % 5))).await;
+        operator.kill();
+        operator = town.operator(port);
+        kills += 1;
+    }
+    town.simulate(Method::PUT, "/sim/faults", json!([])).await;
+    let left = town.claims();
+    let names =
+        |list: kube::core::ObjectList<MachineClaim>| list.items.into_iter().filter_map(|claim| claim.metadata.name);
+    eventually("every claim is gone", Duration::from_mins(10), async || {
+        let open: Vec<String> = names(left.list(&kube::api::ListParams::default()).await.unwrap()).collect();
+        open.is_empty().then_some(())
+    })
+    .await;
+    eventually("nothing is left on the hypervisor", Duration::from_mins(12), async || {
+        (town.there().await == before).then_some(())
+    })
+    .await;
+    println!("lane: {claims} claims lived through {kills} kills, and nothing is left");
+    operator.signal(Signal::Terminate);
+    assert!(operator.wait(SOON).await.success(), "{}", operator.output());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_short_chaos_leaves_nothing_behind() {
+    chaos(10, Duration::from_secs(12)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "minutes: make soak"]
+async fn soak_three_hundred_claims_in_chaos_leave_nothing_behind() {
+    chaos(300, Duration::from_mins(3)).await;
 }
