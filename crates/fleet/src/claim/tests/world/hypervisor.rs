@@ -1,5 +1,7 @@
 //! The model hypervisor: VMs by number, seeds by allocation, tasks that end after a while.
 
+use std::collections::btree_map::Entry;
+
 use super::super::*;
 use super::Fault;
 
@@ -294,7 +296,11 @@ impl Hypervisor {
     pub(super) fn intrude(&mut self, number: u32, marked: bool) {
         let owner = Owner::Intruder { marked };
         let vm = Vm { owner, is_whole: true, is_small: false, runs: true, seed: None };
-        self.vms.entry(number).or_insert(vm);
+        if let Entry::Vacant(free) = self.vms.entry(number) {
+            free.insert(vm);
+            // A volume of that number may be theirs from now on: nobody can tell, and nobody may remove it.
+            self.volumes.remove(&number);
+        }
     }
 
     /// Everybody else takes their VMs away.
