@@ -143,7 +143,7 @@ pub fn audit(observed: &Observed, plan: &ClaimPlan) -> Vec<Violation> {
 const fn is_free(observed: &Observed) -> bool {
     match &observed.sight {
         Sight::Absent { remains } => remains.is_empty() && observed.errands.certain,
-        Sight::Foreign { .. } => true,
+        Sight::Foreign { .. } => observed.errands.certain,
         Sight::Unasked | Sight::Unknown(_) | Sight::Locked { .. } | Sight::Ours { .. } => false,
     }
 }

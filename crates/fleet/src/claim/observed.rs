@@ -177,8 +177,8 @@ pub struct Errands {
     pub done: BTreeSet<Job>,
     /// What did not succeed last.
     pub trouble: Option<Trouble>,
-    /// Whether every clone call for this allocation is known here: it was made by this process, or so long ago that the
-    /// calls of another one have ended.
+    /// Whether every clone and every upload for this allocation is known here: it was made by this process, which heard
+    /// of each how it ended, or so long ago that the calls of another one have ended.
     pub certain: bool,
     /// Why the clone has to wait for others on its storage.
     pub storage_busy: Option<String>,

@@ -22,8 +22,9 @@ pub(super) fn making(observed: &Observed, now: Timestamp) -> Option<ClaimPlan> {
         return paused(observed, now).filter(|_| observed.errands.running.is_none());
     };
     let made = matches!(observed.sight, Sight::Ours { .. } | Sight::Locked { .. });
-    if trouble.job == Job::Clone && made {
-        // It happened after all.
+    let unsure = matches!(observed.sight, Sight::Foreign { .. }) && !observed.errands.certain;
+    if trouble.job == Job::Clone && (made || unsure) {
+        // It happened after all, or cannot be judged yet.
         return None;
     }
     match trouble.kind {

@@ -232,7 +232,7 @@ impl MachineClaims {
                 }
                 (_, _) => None,
             };
-            let mut errands = note.errands(self.notes.is_settled(), busy);
+            let mut errands = note.errands(self.notes.age(), busy);
             if matches!(sight, Sight::Unknown(_)) {
                 errands.running = None;
             }

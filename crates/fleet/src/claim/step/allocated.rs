@@ -21,6 +21,10 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> ClaimPlan {
         return held(observed, Reason::ClusterNotReady, why, now);
     }
     match &observed.sight {
+        Sight::Foreign { .. } if !observed.errands.certain => {
+            // Our seed may still be on its way up.
+            Plan::wait(Next::After(UNSEEN, Why::Recheck).or_sooner(limit::next(observed, now)))
+        }
         // The number went to somebody else between our look and our call: another one is taken.
         Sight::Foreign { message, .. } => moved(observed, message),
         Sight::Unknown(why) => {

@@ -1,5 +1,7 @@
 //! *busy*: the agent works.
 
+use std::iter;
+
 use api::{MachineClaimStatus, Moment, Phase, Reason, Step as Where};
 use jiff::Timestamp;
 use reconcile::{Next, Plan, Why};
@@ -33,7 +35,9 @@ pub(super) fn serving(observed: &Observed, now: Timestamp, when: &str) -> ClaimP
     match (&observed.sight, observed.errands.running) {
         (_, Some(job)) => Plan::wait(Next::After(super::POLL, Why::Task { what: job.as_str() }).or_sooner(rest)),
         (Sight::Ours { .. }, None) if !done.contains(&Job::Detach) => {
-            let steps = vec![Step::DetachSeed, Step::DiscardSeed];
+            // A seed that may still be on its way up is removed at the end.
+            let discard = observed.errands.certain.then_some(Step::DiscardSeed);
+            let steps = iter::once(Step::DetachSeed).chain(discard).collect();
             Plan { steps, next: Next::After(super::POLL, Why::Recheck).or_sooner(rest), ..Plan::rest() }
         }
         (

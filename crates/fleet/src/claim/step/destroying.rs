@@ -37,9 +37,11 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> ClaimPlan {
             stuck(observed, Reason::OwnershipConflict, disputed(observed, message), LOOK)
         }
         Sight::Ours { .. } => remove(observed),
+        // A call may still be on its way, of another process or without an answer; it ends within a minute.
+        Sight::Absent { .. } | Sight::Foreign { settled: true, .. } if !observed.errands.certain => {
+            announced(observed, Next::After(LOOK, Why::Recheck))
+        }
         Sight::Foreign { settled: true, .. } => gone::proven(observed, &[], now),
-        // A call of another process may still be on its way; it ends within a minute.
-        Sight::Absent { .. } if !observed.errands.certain => announced(observed, Next::After(LOOK, Why::Recheck)),
         Sight::Absent { remains } => gone::proven(observed, remains, now),
     }
 }

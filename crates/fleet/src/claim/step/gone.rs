@@ -56,11 +56,10 @@ pub(in super::super) fn is_gone(observed: &Observed) -> bool {
     let status = observed.status();
     let none = status.allocation.is_none();
     let said = status.teardown.as_ref().is_some_and(|teardown| teardown.vm_gone_at.is_some());
+    let cleared = observed.errands.certain && observed.errands.done.contains(&Job::Discard);
     let seen = match &observed.sight {
-        Sight::Absent { remains } => {
-            remains.is_empty() && observed.errands.certain && observed.errands.done.contains(&Job::Discard)
-        }
-        Sight::Foreign { settled, .. } => *settled,
+        Sight::Absent { remains } => remains.is_empty() && cleared,
+        Sight::Foreign { settled, .. } => *settled && cleared,
         Sight::Unasked | Sight::Unknown(_) | Sight::Locked { .. } | Sight::Ours { .. } => false,
     };
     none || said || seen || destroying::is_abandoned(observed)

@@ -143,6 +143,10 @@ fn what_closes_after_the_allocation_holds_it_and_says_so(
     Observed { sight: unknown(), ..seen(allocated(claim())) },
     Next::After(secs(5), Why::Retry { attempt: 1, cause: "no answer".to_owned() })
 )]
+#[case::a_seed_may_be_on_its_way(
+    Observed { sight: foreign(true), errands: Errands::default(), ..seen(allocated(claim())) },
+    recheck(5)
+)]
 #[case::the_clone_runs(Observed { errands: under_way(Job::Clone), ..seen(allocated(claim())) }, polling("the clone"))]
 #[case::the_seed_goes_up(
     Observed { errands: under_way(Job::Stage), ..seen(allocated(claim())) },

@@ -42,9 +42,9 @@ fn nothing_is_left(observed: &Observed) -> bool {
     let Some(held) = status.allocation else { return true };
     let recorded = status.teardown.is_some_and(|teardown| teardown.vm_gone_at.is_some());
     let word = observed.claim.metadata.annotations.as_ref().and_then(|all| all.get(ABANDON));
-    let discarded = observed.errands.done.contains(&Job::Discard);
+    let discarded = observed.errands.certain && observed.errands.done.contains(&Job::Discard);
     let seen = match &observed.sight {
-        Sight::Absent { remains } => remains.is_empty() && observed.errands.certain && discarded,
+        Sight::Absent { remains } => remains.is_empty() && discarded,
         Sight::Foreign { settled, .. } => *settled && discarded,
         Sight::Unasked | Sight::Unknown(_) | Sight::Locked { .. } | Sight::Ours { .. } => false,
     };
@@ -234,8 +234,12 @@ proptest! {
         let trouble = Trouble { attempt, ..trouble(job, Kind::Final) };
         let observed = Observed { errands: Errands { trouble: Some(trouble), ..observed.errands }, ..observed };
         let making = stage(&observed.claim) == api::Step::Allocated && !observed.needs_finalizer();
-        let happened = job == Job::Clone && matches!(observed.sight, Sight::Ours { .. } | Sight::Locked { .. });
-        if making && !happened {
+        let open = match observed.sight {
+            Sight::Ours { .. } | Sight::Locked { .. } => true,
+            Sight::Foreign { .. } => !observed.errands.certain,
+            Sight::Unasked | Sight::Unknown(_) | Sight::Absent { .. } => false,
+        };
+        if making && !(job == Job::Clone && open) {
             let plan = plan(&observed, at(NOW));
             prop_assert!(is_over(plan.status.as_ref()), "{:?}", plan);
             prop_assert!(plan.steps.iter().all(|step| *step == Step::DiscardSeed), "{:?}", plan.steps);

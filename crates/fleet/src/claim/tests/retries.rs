@@ -80,6 +80,15 @@ fn a_number_is_kept_while_a_clone_may_still_come_under_it() {
 }
 
 #[rstest]
+fn a_clone_that_failed_under_somebody_elses_number_is_judged_when_no_upload_can_come(
+    #[values(Kind::Passing, Kind::Final)] kind: Kind,
+) {
+    let errands = Errands { certain: false, ..after(trouble(Job::Clone, kind)) };
+    let plan = decide(&Observed { errands, ..failing(Job::Clone, kind, foreign(true)) }, 10);
+    assert_waits(&plan, &Next::After(secs(5), Why::Recheck));
+}
+
+#[rstest]
 #[case::ours(ours(), &[Step::StageSeed])]
 #[case::not_finished(locked(), &[])]
 fn a_clone_that_happened_after_all_is_no_failure(

@@ -181,6 +181,8 @@ fn the_seed_is_taken_out_of_a_vm_that_has_read_it_and_only_once(
     let observed = Observed { sight: ours(), ..alive(claim) };
     let plan = decide(&observed, 3_599);
     assert_eq!((plan.steps.as_slice(), &plan.status), ([Step::DetachSeed, Step::DiscardSeed].as_slice(), &None));
+    let unsure = Observed { errands: Errands::default(), ..observed.clone() };
+    assert_eq!(decide(&unsure, 3_599).steps, [Step::DetachSeed], "an upload may still come: its end removes the seed");
     let taken = Observed { errands: done(&[Job::Detach, Job::Discard]), ..observed.clone() };
     assert_eq!(decide(&taken, 3_599).steps, []);
     let under_way = Observed { errands: under_way(Job::Discard), ..observed };

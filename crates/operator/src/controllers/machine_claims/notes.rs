@@ -14,6 +14,9 @@ use tokio::time::Instant;
 /// one any more sends none.
 const SETTLED: Duration = Duration::from_mins(1);
 
+/// The same for a seed, which is small: whoever sent it sent it at once.
+const UPLOADED: Duration = Duration::from_secs(10);
+
 /// An outcome that stays unknown this often counts as a failure.
 const UNKNOWN: u32 = 3;
 
@@ -39,7 +42,7 @@ pub(super) struct Note {
     pub(super) done: BTreeSet<Job>,
     trouble: Option<Trouble>,
     times: u32,
-    /// Until then a clone may still come about whose answer was lost.
+    /// Until then a clone or an upload may still come about whose answer was lost.
     unsure_until: Option<Instant>,
     /// The last look at the VM, as long as nothing was changed since.
     pub(super) seen: Option<Seen>,
@@ -82,9 +85,9 @@ impl Notes {
         self.lock().pages.remove(claim);
     }
 
-    /// Whether calls of other processes are over.
-    pub(super) fn is_settled(&self) -> bool {
-        self.lock().began.elapsed() >= SETTLED
+    /// How long this term has lasted.
+    pub(super) fn age(&self) -> Duration {
+        self.lock().began.elapsed()
     }
 
     fn lock(&self) -> MutexGuard<'_, Book> {
@@ -94,14 +97,16 @@ impl Notes {
 
 impl Note {
     /// The same as the planner sees it.
-    pub(super) fn errands(&self, settled: bool, storage_busy: Option<String>) -> Errands {
+    pub(super) fn errands(&self, term: Duration, storage_busy: Option<String>) -> Errands {
         let unsure = self.unsure_until.is_some_and(|until| Instant::now() < until);
+        // A VM that was seen is there: the call that made it has ended, whoever sent it, and so, soon, has the upload that
+        // was sent right after it.
+        let patience = if self.done.contains(&Job::Clone) { UPLOADED } else { SETTLED };
         Errands {
             running: self.tasks.keys().next().copied(),
             done: self.done.clone(),
             trouble: self.trouble.clone(),
-            // A VM that was seen is there: the call that made it has ended, whoever sent it.
-            certain: self.done.contains(&Job::Clone) || (self.made_here || settled) && !unsure,
+            certain: (self.made_here || term >= patience) && !unsure,
             storage_busy,
         }
     }
@@ -121,19 +126,13 @@ impl Note {
     pub(super) fn ended(&mut self, job: Job) {
         self.tasks.remove(&job);
         self.done.insert(job);
-        self.trouble = None;
-        self.times = 0;
-        match job {
-            Job::Stop => self.runs = false,
-            Job::Clone => self.unsure_until = None,
-            Job::Stage
-            | Job::Resize
-            | Job::Configure
-            | Job::Start
-            | Job::Detach
-            | Job::Discard
-            | Job::Destroy
-            | Job::Sweep => {}
+        // What another job met is still to be judged.
+        if self.trouble.as_ref().is_none_or(|trouble| trouble.job == job) {
+            self.trouble = None;
+            self.times = 0;
+        }
+        if job == Job::Stop {
+            self.runs = false;
         }
     }
 
@@ -143,7 +142,7 @@ impl Note {
         self.tasks.remove(&job);
         self.seen = None;
         self.times = self.times.saturating_add(1);
-        if job == Job::Clone && matches!(error, Error::UnknownOutcome { .. }) {
+        if matches!(job, Job::Clone | Job::Stage) && matches!(error, Error::UnknownOutcome { .. }) {
             self.unsure_until = Some(Instant::now() + SETTLED);
         }
         if matches!(error, Error::Running { .. }) {

@@ -38,8 +38,8 @@ impl Notes {
         }
         match job {
             Job::Stop => self.runs = false,
-            Job::Clone => self.unsure_until = None,
-            Job::Stage
+            Job::Clone
+            | Job::Stage
             | Job::Resize
             | Job::Configure
             | Job::Start
@@ -238,7 +238,7 @@ impl World {
                 return false;
             }
             Answer::Unheard => {
-                if job == Job::Clone {
+                if matches!(job, Job::Clone | Job::Stage) {
                     self.notes.unsure_until = Some(self.now + SETTLED);
                 }
                 self.notes.failed(job, Kind::Stale, attempt, self.now);
