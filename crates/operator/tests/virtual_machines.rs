@@ -14,6 +14,8 @@ mod crashes;
 mod guests;
 #[path = "virtual_machines/mistakes.rs"]
 mod mistakes;
+#[path = "virtual_machines/orphans.rs"]
+mod orphans;
 #[path = "virtual_machines/storms.rs"]
 mod storms;
 #[path = "virtual_machines/templates.rs"]

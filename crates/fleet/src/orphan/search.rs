@@ -21,8 +21,8 @@ const CALM_LOOKS: usize = 2;
 /// Looks at one listing while something is: how many there are has to be known before anything goes.
 const BUSY_LOOKS: usize = 10;
 
-/// The pause between two looks that only make sure.
-const PAUSE: SignedDuration = SignedDuration::from_mins(5);
+/// The pause between two looks that only make sure: what everything else costs at rest leaves room for this.
+const PAUSE: SignedDuration = SignedDuration::from_mins(15);
 
 /// What else a verdict needs to know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,10 +69,12 @@ impl Search {
     /// The machines to look at now.
     pub fn agenda(&self, now: Timestamp) -> Vec<VmId> {
         let most = if self.suspects().next().is_some() { BUSY_LOOKS } else { CALM_LOOKS };
-        let again = self.suspects().filter(|suspect| suspect.looks < LOOKS && suspect.not_before <= now);
-        let unseen = |tagged: bool| self.unseen().filter(move |(_, known)| known.tagged == tagged).map(|(vm, _)| *vm);
-        let agenda: Vec<VmId> =
-            again.map(|suspect| suspect.vm).chain(unseen(true)).chain(unseen(false)).take(most).collect();
+        // What is a suspect already, then what is tagged, then the rest.
+        let rank = |known: &Known| (known.state.suspect().is_none(), !known.tagged);
+        let mut agenda: Vec<(VmId, &Known)> = self.known.iter().map(|(vm, known)| (*vm, known)).collect();
+        agenda.retain(|(_, known)| known.state.is_due(now));
+        agenda.sort_by_key(|(vm, known)| (rank(known), *vm));
+        let agenda: Vec<VmId> = agenda.into_iter().map(|(vm, _)| vm).take(most).collect();
         if agenda.is_empty() { self.old(now).into_iter().collect() } else { agenda }
     }
 
@@ -105,7 +107,7 @@ impl Search {
         }
         let observed = Observed {
             suspects: self.suspects().cloned().collect(),
-            unseen: self.unseen().count(),
+            unseen: self.unseen(),
             claimed,
             claims,
             confirmed: confirmed.filter(|_| self.stale.is_none() && self.is_stormy()),
@@ -164,9 +166,9 @@ impl Search {
         self.known.values().filter_map(|known| known.state.suspect())
     }
 
-    /// Those that have been listed often enough to be worth a look.
-    fn unseen(&self) -> impl Iterator<Item = (&VmId, &Known)> {
-        self.known.iter().filter(|(_, known)| matches!(known.state, State::New(listings) if listings >= LOOKS))
+    /// How many have been listed often enough to be worth a look, and had none.
+    fn unseen(&self) -> usize {
+        self.known.values().filter(|known| matches!(known.state, State::New(listings) if listings >= LOOKS)).count()
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::yard::{CLUSTERS, SECRET, SECRETS, TOKEN, Yard, credentials};
+use crate::yard::{CLAIMS, CLUSTERS, SECRET, SECRETS, TOKEN, Yard, credentials};
 use serde_json::json;
-use sim::world::{Direction, Weather, World, across, seeds};
+use sim::world::{Direction, Verb, Weather, World, across, seeds};
 
 #[test]
 fn r1_1_a_cluster_becomes_ready_and_tells_what_it_has() {
@@ -53,6 +53,7 @@ fn p1_an_outage_is_noticed_and_so_is_its_end() {
             yard.pass(30 + 10 + 6 + 10 + 1).await;
             let (status, reason, message) = yard.ready("pve").await;
             assert_eq!((status.as_str(), reason.as_str()), ("False", "Unreachable"), "{message}\n{}", world.text());
+            assert!(yard.metrics().contains(r#"hyperfleet_cluster_up{cluster="default/pve"} 0"#));
             yard.pass(world.dice("length").between(Duration::from_secs(1), Duration::from_mins(10)).as_secs()).await;
             world.heal("operator", "pve");
             // The longest pause between two looks.
@@ -240,6 +241,7 @@ fn an_unverified_certificate_is_a_warning() {
         yard.cluster("pve", |object| object["spec"]["tls"] = json!({ "insecureSkipVerify": true })).await;
         yard.pass(60).await;
         assert_eq!(yard.ready("pve").await.1, "ConnectionInsecure");
+        assert!(yard.metrics().contains(r#"hyperfleet_cluster_tls_insecure{cluster="default/pve"} 1"#));
         assert_eq!(yard.events("pve").await, [("Warning".to_owned(), "ConnectionInsecure".to_owned())]);
     });
 }
@@ -248,8 +250,12 @@ fn an_unverified_certificate_is_a_warning() {
 fn a_deleted_cluster_goes_when_nothing_is_on_it() {
     World::run(1, async |world: World| {
         let (yard, pve) = Yard::with_cluster(&world).await;
+        let page = yard.metrics();
+        assert!(page.contains(r#"hyperfleet_cluster_up{cluster="default/pve"} 1"#), "{page}");
+        assert!(page.contains(r#"hyperfleet_cluster_tls_insecure{cluster="default/pve"} 0"#), "{page}");
         yard.person.delete(&format!("{CLUSTERS}/pve")).await.unwrap();
         yard.pass(5).await;
+        assert!(!yard.metrics().contains(r#"{cluster="default/pve"}"#), "{}", yard.metrics());
         assert_eq!(yard.person.get(&format!("{CLUSTERS}/pve")).await.unwrap_err().code, 404);
         let calls = pve.calls(&[""], &[]);
         yard.pass(600).await;
@@ -274,6 +280,55 @@ fn nodes_that_go_into_maintenance_are_told() {
         assert!(pve.maintain("pve2", true));
         yard.pass(45).await;
         assert_eq!(maintenance().await, [false, true], "{}", world.text());
+    });
+}
+
+#[test]
+fn a_pool_or_a_storage_that_does_not_exist_is_told() {
+    World::run(1, async |world: World| {
+        let (yard, pve) = Yard::with_cluster(&world).await;
+        assert!(pve.switch_storage("disks", false));
+        yard.pass(45).await;
+        let (status, _, message) = yard.ready("pve").await;
+        assert_eq!(status, "True", "linked clones need no default storage");
+        assert!(message.contains("spec.defaultStorage names disks"), "{message}");
+        assert!(pve.switch_storage("disks", true));
+        yard.pass(45).await;
+        assert_eq!(yard.ready("pve").await.2, "connected to version 9.2.11");
+        yard.person
+            .merge(&format!("{CLUSTERS}/pve"), &json!({ "spec": { "proxmox": { "pool": "none" } } }))
+            .await
+            .unwrap();
+        yard.pass(10).await;
+        let (status, reason, message) = yard.ready("pve").await;
+        assert_eq!((status.as_str(), reason.as_str()), ("False", "PoolNotFound"), "{message}");
+        assert!(message.contains("pveum pool add none"), "{message}");
+    });
+}
+
+/// To a cluster it makes no difference what its claims do, and every look at it reads its Secret.
+#[test]
+fn claims_that_live_their_lives_do_not_bother_their_cluster() {
+    World::run(1, async |world: World| {
+        let (yard, _pve) = Yard::with_template(&world).await;
+        let began = world.age();
+        for number in 0..50 {
+            let lifecycle = json!({ "ttl": "0s" });
+            yard.claim(&format!("c{number}"), &["sleep", "5"], |claim| claim["spec"]["lifecycle"] = lifecycle).await;
+        }
+        let mut minutes = 0;
+        while yard.person.get(CLAIMS).await.unwrap()["items"] != json!([]) && minutes < 20 {
+            yard.pass(60).await;
+            minutes += 1;
+        }
+        assert!(minutes < 20, "they do not end");
+        let reads = |name: &str| {
+            let history = world.history();
+            let read = history.calls.iter().filter(|call| call.begun > began && call.sender.actor == "operator");
+            read.filter(|call| call.deed.verb == Verb::Get && call.deed.object.name == name).count()
+        };
+        let passes = reads("pve");
+        assert!(passes <= minutes * 2 + 3, "{passes} looks at the cluster in {minutes} minutes");
     });
 }
 

@@ -42,7 +42,11 @@ pub(crate) struct Yard {
     pub(crate) world: World,
     pub(crate) person: Person,
     pub(crate) guests: Guests,
+    figures: Figures,
 }
+
+/// The metrics of the operator's current life.
+type Figures = Arc<Mutex<Option<Metrics>>>;
 
 impl Yard {
     /// The API with our kinds, and one operator.
@@ -51,10 +55,15 @@ impl Yard {
         for crd in CRDS.iter() {
             kubernetes.define(crd).unwrap();
         }
-        let guests = Guests::default();
-        let door = guests.clone();
-        world.start("operator", move |desk| operate(desk, &door));
-        Self { world: world.clone(), person: world.person("person", "kube"), guests }
+        let (guests, figures) = (Guests::default(), Figures::default());
+        let (door, page) = (guests.clone(), Arc::clone(&figures));
+        world.start("operator", move |desk| operate(desk, &door, &page));
+        Self { world: world.clone(), person: world.person("person", "kube"), guests, figures }
+    }
+
+    /// What Prometheus would read.
+    pub(crate) fn metrics(&self) -> String {
+        self.figures.lock().unwrap().as_ref().map(Metrics::render).unwrap_or_default()
     }
 
     /// Another replica of the operator beside the first.
@@ -223,9 +232,10 @@ pub(crate) fn cluster(name: &str) -> Value {
 }
 
 /// One replica of the operator.
-fn operate(desk: &Desk, guests: &Guests) {
+fn operate(desk: &Desk, guests: &Guests, figures: &Figures) {
     let parts =
         Parts { clock: desk.clock, tasks: desk.tasks.clone(), health: Health::new(), metrics: Metrics::new("world") };
+    *figures.lock().unwrap() = Some(parts.metrics.clone());
     let guard = Guard::new(Limits::default(), parts.clock, parts.metrics.clone());
     let client = Client::new(ServiceBuilder::new().layer(guard).service(desk.line("kube")), "default");
     let instance = desk.life.to_string();

@@ -6,11 +6,13 @@ use api::VmId;
 use jiff::{SignedDuration, Timestamp};
 use reconcile::Backoff;
 
-use super::PAUSE;
 use crate::orphan::{GRACE, LOOKS, Suspect};
 
 /// How long it holds that a machine is not ours.
 const HOLDS: SignedDuration = SignedDuration::from_hours(1);
+
+/// When a machine of which nothing could be told is looked at again.
+const UNCLEAR: SignedDuration = SignedDuration::from_mins(5);
 
 /// Removals that fail are repeated.
 const BACKOFF: Backoff =
@@ -44,8 +46,10 @@ pub enum Sight {
 pub(super) enum State {
     /// Nobody has looked at it; listed that often.
     New(u32),
-    /// It is not ours, or it could not be told.
-    Dismissed { at: Timestamp, holds: SignedDuration },
+    /// It could not be told whose it is.
+    Unclear { at: Timestamp },
+    /// It is not ours.
+    Foreign { at: Timestamp },
     /// It is ours, and a claim has its allocation.
     Claimed(String),
     /// It is ours, and no claim has it.
@@ -60,7 +64,7 @@ impl State {
             Self::Suspect { suspect, .. } if held(&suspect.allocation) => Self::Claimed(suspect.allocation),
             // Its claim has gone: it counts from the start again.
             Self::Claimed(allocation) if !held(&allocation) => Self::New(LOOKS),
-            other @ (Self::Dismissed { .. } | Self::Claimed(_) | Self::Suspect { .. }) => other,
+            other @ (Self::Unclear { .. } | Self::Foreign { .. } | Self::Claimed(_) | Self::Suspect { .. }) => other,
         }
     }
 
@@ -68,12 +72,12 @@ impl State {
     pub(super) fn seen(self, vm: VmId, sight: Sight, now: Timestamp) -> Option<Self> {
         Some(match (sight, self) {
             (Sight::Gone, _) => return None,
-            (Sight::Foreign, _) => Self::Dismissed { at: now, holds: HOLDS },
+            (Sight::Foreign, _) => Self::Foreign { at: now },
             (Sight::Unknown, Self::Suspect { suspect, failures }) => {
-                Self::Suspect { suspect: Suspect { not_before: later(now, PAUSE), ..suspect }, failures }
+                Self::Suspect { suspect: Suspect { not_before: later(now, UNCLEAR), ..suspect }, failures }
             }
-            (Sight::Unknown, Self::New(_) | Self::Dismissed { .. } | Self::Claimed(_)) => {
-                Self::Dismissed { at: now, holds: PAUSE }
+            (Sight::Unknown, Self::New(_) | Self::Unclear { .. } | Self::Foreign { .. } | Self::Claimed(_)) => {
+                Self::Unclear { at: now }
             }
             (Sight::Ours(allocation), Self::Suspect { suspect, failures }) if suspect.allocation == allocation => {
                 let looks = suspect.looks.saturating_add(1);
@@ -87,11 +91,23 @@ impl State {
         })
     }
 
-    /// When a verdict was made that holds no longer.
+    /// Whether it is worth a look, since it has been listed often enough or could not be told a while ago.
+    pub(super) fn is_due(&self, now: Timestamp) -> bool {
+        match self {
+            Self::New(listings) => *listings >= LOOKS,
+            Self::Unclear { at } => now.duration_since(*at) >= UNCLEAR,
+            Self::Suspect { suspect, .. } => suspect.looks < LOOKS && suspect.not_before <= now,
+            Self::Foreign { .. } | Self::Claimed(_) => false,
+        }
+    }
+
+    /// When it was last seen to be somebody else's, if that is so long ago that it should be checked.
     pub(super) fn outdated(&self, now: Timestamp) -> Option<Timestamp> {
         match self {
-            Self::Dismissed { at, holds } if now.duration_since(*at) >= *holds => Some(*at),
-            Self::Dismissed { .. } | Self::New(_) | Self::Claimed(_) | Self::Suspect { .. } => None,
+            Self::Foreign { at } if now.duration_since(*at) >= HOLDS => Some(*at),
+            Self::Foreign { .. } | Self::Unclear { .. } | Self::New(_) | Self::Claimed(_) | Self::Suspect { .. } => {
+                None
+            }
         }
     }
 
@@ -99,7 +115,7 @@ impl State {
     pub(super) const fn suspect(&self) -> Option<&Suspect> {
         match self {
             Self::Suspect { suspect, .. } => Some(suspect),
-            Self::New(_) | Self::Dismissed { .. } | Self::Claimed(_) => None,
+            Self::New(_) | Self::Unclear { .. } | Self::Foreign { .. } | Self::Claimed(_) => None,
         }
     }
 
@@ -107,7 +123,7 @@ impl State {
     pub(super) const fn confirm(&mut self) {
         match self {
             Self::Suspect { suspect, .. } => suspect.confirmed = true,
-            Self::New(_) | Self::Dismissed { .. } | Self::Claimed(_) => {}
+            Self::New(_) | Self::Unclear { .. } | Self::Foreign { .. } | Self::Claimed(_) => {}
         }
     }
 
@@ -117,7 +133,7 @@ impl State {
             Self::Suspect { suspect, .. } if !suspect.confirmed => {
                 *suspect = Suspect { since: now, looks: 1, not_before: later(now, GRACE), ..suspect.clone() };
             }
-            Self::Suspect { .. } | Self::New(_) | Self::Dismissed { .. } | Self::Claimed(_) => {}
+            Self::Suspect { .. } | Self::New(_) | Self::Unclear { .. } | Self::Foreign { .. } | Self::Claimed(_) => {}
         }
     }
 
@@ -126,10 +142,10 @@ impl State {
         match self {
             Self::Suspect { suspect, failures } => {
                 *failures = failures.saturating_add(1);
-                let pause = SignedDuration::try_from(BACKOFF.delay(*failures, suspect.vm.0)).unwrap_or(PAUSE);
+                let pause = SignedDuration::try_from(BACKOFF.delay(*failures, suspect.vm.0)).unwrap_or(UNCLEAR);
                 suspect.not_before = later(now, pause);
             }
-            Self::New(_) | Self::Dismissed { .. } | Self::Claimed(_) => {}
+            Self::New(_) | Self::Unclear { .. } | Self::Foreign { .. } | Self::Claimed(_) => {}
         }
     }
 }

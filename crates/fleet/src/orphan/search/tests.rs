@@ -17,6 +17,8 @@ struct Yard {
     /// Claims elsewhere.
     others: usize,
     looks: usize,
+    /// Looks are not answered.
+    unclear: bool,
     /// Nothing can be removed.
     stuck: bool,
     seconds: i64,
@@ -52,6 +54,7 @@ impl Yard {
         for vm in self.search.agenda(now) {
             self.looks += 1;
             let sight = match self.machines.get(&vm.0) {
+                _ if self.unclear => Sight::Unknown,
                 None => Sight::Gone,
                 Some(None) => Sight::Foreign,
                 Some(Some(allocation)) => Sight::Ours(allocation.clone()),
@@ -103,8 +106,8 @@ fn other_peoples_machines_cost_a_look_each_and_then_next_to_nothing() {
     assert_eq!(yard.looks, 100);
     yard.ticks(2 * 60 * 24);
     let a_day = yard.looks - 100;
-    assert!(a_day <= 12 * 24, "{a_day} looks in a day");
-    assert!(a_day > 12 * 22, "{a_day} looks in a day: old verdicts are checked");
+    assert!(a_day <= 4 * 24, "{a_day} looks in a day");
+    assert!(a_day > 4 * 22, "{a_day} looks in a day: old verdicts are checked");
 }
 
 #[test]
@@ -117,6 +120,17 @@ fn a_machine_that_looks_different_is_looked_at_again() {
     yard.ours(6002);
     assert_eq!(yard.ticks(14), [6002]);
     assert_eq!(yard.looks, looks + 2);
+}
+
+#[test]
+fn what_cannot_be_told_is_asked_again_after_a_while() {
+    let mut yard = Yard { unclear: true, ..Yard::default() };
+    yard.claimed([6000, 6001]);
+    yard.ours(6002);
+    yard.ticks(40);
+    assert!((3..=5).contains(&yard.looks), "{} looks in twenty minutes", yard.looks);
+    yard.unclear = false;
+    assert_eq!(yard.ticks(30), [6002]);
 }
 
 #[test]

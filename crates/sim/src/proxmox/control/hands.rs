@@ -96,6 +96,37 @@ impl Simulator {
         vms.map(|(vmid, vm)| (*vmid, vm.config.get("name").map(str::to_owned))).collect()
     }
 
+    /// Somebody copies a VM with everything that is written on it, though without its disks; whether there is such a VM.
+    pub fn copy(&self, vmid: u32, to: u32) -> bool {
+        let now = self.world.now();
+        let mut state = self.world.state();
+        let Some((node, mut config)) = state.vms.get(&vmid).map(|vm| (vm.node.clone(), vm.config.clone())) else {
+            return false;
+        };
+        let drives: Vec<String> = config.drives().into_iter().map(|(slot, _)| slot).collect();
+        for slot in drives {
+            config.remove(&slot);
+        }
+        state.vms.insert(to, Vm::new(&node, config, now));
+        true
+    }
+
+    /// Somebody locks a VM in this way, or unlocks it; whether there is such a VM.
+    pub fn lock(&self, vmid: u32, kind: Option<&str>) -> bool {
+        let mut state = self.world.state();
+        let Some(vm) = state.vms.get_mut(&vmid) else { return false };
+        match kind {
+            Some(kind) => vm.config.set("lock", kind),
+            None => drop(vm.config.remove("lock")),
+        }
+        true
+    }
+
+    /// Somebody takes a storage out of use, or back into it; whether there is one.
+    pub fn switch_storage(&self, storage: &str, on: bool) -> bool {
+        self.world.state().storages.get_mut(storage).map(|storage| storage.disabled = !on).is_some()
+    }
+
     /// Everything there is, as `GET /sim/state` shows it.
     pub fn state(&self) -> serde_json::Value {
         view::state(&self.world)
