@@ -2,6 +2,9 @@
 //!
 //! Whoever starts first makes it. If it is gone while machines exist, nothing is made or destroyed in its place: with
 //! another key every machine of ours would look like somebody else's.
+//!
+//! Two installations must not share it: each knows only the claims that it watches, and machines of ours that no claim has
+//! are removed. They do not by default, since each has a namespace of its own.
 
 use std::collections::BTreeMap;
 
