@@ -69,7 +69,7 @@ impl Yard {
     /// Another replica of the operator beside the first.
     pub(crate) fn with_replica(&self) {
         let door = self.guests.clone();
-        self.world.start("replica", move |desk| operate(desk, &door));
+        self.world.start("replica", move |desk| operate(desk, &door, &Figures::default()));
     }
 
     /// The same with the cluster `pve`, which has had a minute to become ready, and its hypervisor.

@@ -265,7 +265,9 @@ proptest! {
     ) {
         let mut yard = Yard::default();
         yard.claimed(claimed.iter().copied());
-        lost.iter().for_each(|number| yard.ours(*number));
+        for number in &lost {
+            yard.ours(*number);
+        }
         yard.machines.extend(foreign.iter().map(|number| (*number, None)));
         yard.ticks(60);
         let left: BTreeSet<u32> = yard.machines.keys().copied().collect();
