@@ -103,7 +103,7 @@ fn evenings(first: u64, count: u64, claims: usize) {
 
 #[test]
 fn p6_p7_a_storm_over_two_replicas_leaves_nothing_behind() {
-    evenings(1, 12, 6);
+    evenings(1, 8, 6);
 }
 
 #[test]
