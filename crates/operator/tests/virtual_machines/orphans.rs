@@ -1,11 +1,12 @@
 //! Machines that nobody remembers: they go, unless there are too many of them, and nobody else's ever does.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use providers::hypervisor::Keyring;
 use serde_json::{Value, json};
 use sim::proxmox::Simulator;
-use sim::world::{Direction, World, across, seeds};
+use sim::world::{Deed, Direction, Scenario, World, across, crash_everywhere, seeds};
 
 use crate::claims::{ours, there, until};
 use crate::yard::{CLAIMS, CLUSTERS, FOREIGN, Yard};
@@ -286,6 +287,34 @@ fn nothing_goes_while_the_api_server_is_away() {
         yard.pass(20 * 60).await;
         assert_eq!(told(&yard, "Normal", "OrphanRemoved").await, 0, "{}", world.text());
     });
+}
+
+/// What can go before the VM does: it is all that a process after a crash finds.
+#[test]
+fn a_removal_survives_a_crash_at_every_write() {
+    let removes = |deed: &Deed| {
+        let resource = deed.object.resource.as_str();
+        resource.starts_with("DELETE ") || resource.ends_with("/status/stop")
+    };
+    let story = async |world: World| {
+        let (yard, pve) = Yard::with_template(&world).await;
+        working(&yard, &["stays"]).await;
+        let before = there(&pve);
+        yard.guests.without_agent();
+        yard.claim("lost", &["sleep", "1000"], |_| {}).await;
+        until(&yard, "lost", "Bootstrapping", 300).await;
+        world.partition("operator", "kube", Direction::Both);
+        lose(&yard, "lost").await;
+        yard.pass(60).await;
+        world.heal("operator", "kube");
+        yard.pass(30 * 60).await;
+        assert_eq!(there(&pve), before, "{}", world.text());
+    };
+    let scenario = Scenario { story, invariants: &[], counts: removes, down: Duration::from_secs(20) };
+    let report = crash_everywhere(1, &scenario);
+    println!("lane: crash at every write of an orphan's removal: {} writes", report.writes);
+    assert!(report.failures.is_empty(), "{report}");
+    assert!(report.writes >= 3, "stop, seed and VM: {}", report.writes);
 }
 
 #[test]
