@@ -25,7 +25,7 @@ use serde::Serialize;
 use tokio::sync::{mpsc, watch};
 
 use crate::cache::{Cache, Cacheable, Change, Entry};
-use crate::events::{Recorder, Severity};
+use crate::events::{Herald, Recorder, Severity};
 use crate::lease::Leadership;
 use crate::{Bell, Key, Parts, Writer};
 
@@ -137,7 +137,7 @@ impl<C: Controller> Driver<C> {
             leadership: leadership.clone(),
             parts: parts.clone(),
             writer: Writer::new(client.clone(), leadership.clone(), format!("hyperfleet-{}", C::NAME)),
-            recorder,
+            herald: Herald::spawn(recorder, C::NAME, &parts.tasks),
             state: state::State::default(),
         };
         let driver = Self {

@@ -4,6 +4,8 @@
 //! one that changed. An event's name is a hash of what it says, so that saying it again is one more count on the same
 //! event rather than a second line. They are written to events.k8s.io; `kubectl describe` shows them.
 
+mod herald;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,6 +19,8 @@ use sha2::{Digest, Sha256};
 
 use chassis::Clock;
 use chassis::metrics::Metrics;
+
+pub(crate) use herald::Herald;
 
 /// Whether an event is good to know or calls for somebody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -57,7 +57,9 @@ impl Swap {
         let change = status::change(&json(&seen.status()), Some(json(planned)), owned, self.clock.now());
         let Some(change) = change else { return Ok(seen.meta().resource_version.clone().unwrap_or_default()) };
         let version = replace_status(&self.client, &self.field_manager, seen, &change.status).await?;
-        change.announce(&self.recorder, &seen.object_ref(&()), severity).await;
+        for notice in change.announce(severity) {
+            self.recorder.publish(&notice, &seen.object_ref(&())).await;
+        }
         Ok(version)
     }
 }

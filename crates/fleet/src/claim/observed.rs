@@ -173,6 +173,8 @@ impl Job {
 pub struct Errands {
     /// What is under way.
     pub running: Option<Job>,
+    /// For how long.
+    pub waited: Duration,
     /// What is done.
     pub done: BTreeSet<Job>,
     /// What did not succeed last.

@@ -23,8 +23,16 @@ use super::{ClaimPlan, ended, limit, retry, tell};
 
 pub(super) use gone::is_gone;
 
-/// How often a task is asked about.
+/// How soon a task is asked about for the first time: many end at once.
+const FIRST: Duration = Duration::from_millis(20);
+
+/// How often one is asked about that takes long.
 const POLL: Duration = Duration::from_millis(500);
+
+/// When a task is asked about again that has been under way for so long: soon at first, then ever more rarely.
+fn poll(waited: Duration) -> Duration {
+    waited.saturating_mul(4).clamp(FIRST, POLL)
+}
 
 /// Which step a claim is in, by what is written down: between *allocated* and *booting* only a look can tell.
 pub fn stage(claim: &MachineClaim) -> Where {
@@ -110,6 +118,6 @@ fn making(observed: &Observed, now: Timestamp) -> ClaimPlan {
 }
 
 fn wait_for(observed: &Observed, job: Job, now: Timestamp) -> ClaimPlan {
-    let poll = Next::After(POLL, Why::Task { what: job.as_str() });
+    let poll = Next::After(poll(observed.errands.waited), Why::Task { what: job.as_str() });
     Plan::wait(poll.or_sooner(limit::next(observed, now)))
 }

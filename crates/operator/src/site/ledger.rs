@@ -3,7 +3,7 @@
 //! One ledger per site, asked under its lock by whoever leads. It is worked out from the claims and the listing when a
 //! term begins, and everything in it can be lost: what counts is written in the claims.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::time::Duration;
 
 use api::{HypervisorCluster, HypervisorMachineTemplate, NodeName, Reason, StorageName, VmId, VmIdRange};
@@ -22,6 +22,8 @@ pub(super) struct Ledger {
     promises: BTreeMap<String, Promise>,
     /// Clones under way, by claim, with the storages they keep busy and since when.
     clones: BTreeMap<String, (BTreeSet<StorageName>, Instant)>,
+    /// Those who asked for a turn in vain, the first who did first.
+    waiting: VecDeque<(String, BTreeSet<StorageName>)>,
     /// How long a storage is kept busy by one clone.
     holds: BTreeMap<StorageName, Permits>,
 }
@@ -103,15 +105,24 @@ impl Ledger {
     fn node(&self, need: &Need<'_>, inventory: &Inventory) -> Result<NodeName, Obstacle> {
         let spec = &need.template.spec;
         let storage = spec.storage.as_ref().unwrap_or(&need.cluster.spec.default_storage);
+        let listed: HashSet<VmId> = inventory.vms.iter().map(|row| VmId(row.vm.id.into())).collect();
+        let nodes = need.cluster.spec.nodes.iter();
         let candidates: Vec<Candidate> =
-            need.cluster.spec.nodes.iter().map(|node| self.candidate(node, need, storage, inventory)).collect();
+            nodes.map(|node| self.candidate(node, need, storage, inventory, &listed)).collect();
         let allowed = spec.placement.as_ref().map(|placement| placement.nodes.as_slice()).unwrap_or_default();
         let disk = if need.copies { spec.resources.disk.bytes() } else { 0 };
         let chosen = choose_node(&candidates, allowed, spec.resources.memory.bytes(), disk);
         chosen.cloned().map_err(|none| Obstacle { reason: Reason::NoNodeFits, message: none.to_string() })
     }
 
-    fn candidate(&self, node: &api::Node, need: &Need<'_>, storage: &StorageName, inventory: &Inventory) -> Candidate {
+    fn candidate(
+        &self,
+        node: &api::Node,
+        need: &Need<'_>,
+        storage: &StorageName,
+        inventory: &Inventory,
+        listed: &HashSet<VmId>,
+    ) -> Candidate {
         let row = inventory.nodes.iter().find(|row| row.name.as_str() == node.name.as_str());
         let state = match row {
             _ if node.cordon => NodeState::Cordoned,
@@ -120,8 +131,8 @@ impl Ledger {
             Some(_) | None => NodeState::Offline,
         };
         let promised = || self.promises.values().filter(|promise| promise.node == node.name);
-        let listed = |promise: &&Promise| !inventory.vms.iter().any(|row| u32::from(row.vm.id) == promise.vm.0);
-        let unseen: u64 = promised().filter(listed).map(|promise| promise.memory).sum();
+        let unseen: u64 =
+            promised().filter(|promise| !listed.contains(&promise.vm)).map(|promise| promise.memory).sum();
         let capacity = row.and_then(|row| inventory.capacity(&row.name));
         // What we may not see is no obstacle.
         let free_memory = capacity.map_or(u64::MAX, |capacity| capacity.unclaimed.0.saturating_sub(unseen));
@@ -150,6 +161,7 @@ impl Ledger {
     /// The claim has no machine any more, or gives its number back.
     pub(super) fn forget(&mut self, claim: &str, now: Timestamp) {
         self.clones.remove(claim);
+        self.waiting.retain(|(other, _)| other != claim);
         if let (Some(promise), Some(ids)) = (self.promises.remove(claim), self.ids.as_mut()) {
             ids.release(promise.vm, now);
         }
@@ -167,18 +179,48 @@ impl Ledger {
         if self.clones.contains_key(claim) {
             return Ok(());
         }
-        for storage in storages {
-            let in_flight = self.clones.values().filter(|(busy, _)| busy.contains(storage)).count();
-            let permits = self.holds.get(storage).copied().unwrap_or_else(|| Permits::new(0));
-            if in_flight >= permits.most() {
-                return Err(format!(
-                    "storage {} is busy with {in_flight} clones, more would time out",
-                    storage.as_str()
-                ));
+        let full = storages.iter().find(|storage| self.in_flight(storage) >= self.most(storage));
+        if let Some(storage) = full {
+            let words = format!(
+                "storage {} is busy with {} clones, more would time out",
+                storage.as_str(),
+                self.in_flight(storage)
+            );
+            if !self.waiting.iter().any(|(other, _)| other == claim) {
+                self.waiting.push_back((claim.to_owned(), storages.clone()));
             }
+            return Err(words);
         }
+        self.waiting.retain(|(other, _)| other != claim);
         self.clones.insert(claim.to_owned(), (storages.clone(), Instant::now()));
         Ok(())
+    }
+
+    fn in_flight(&self, storage: &StorageName) -> usize {
+        self.clones.values().filter(|(busy, _)| busy.contains(storage)).count()
+    }
+
+    fn most(&self, storage: &StorageName) -> usize {
+        self.holds.get(storage).copied().unwrap_or_else(|| Permits::new(0)).most()
+    }
+
+    /// The machines of those whose turn has come; they wait no more, and ask again.
+    pub(super) fn called(&mut self) -> Vec<VmId> {
+        let storages: BTreeSet<&StorageName> = self.waiting.iter().flat_map(|(_, storages)| storages).collect();
+        let mut free: BTreeMap<StorageName, usize> = storages
+            .into_iter()
+            .map(|storage| (storage.clone(), self.most(storage).saturating_sub(self.in_flight(storage))))
+            .collect();
+        let mut called = Vec::new();
+        self.waiting.retain(|(claim, storages)| {
+            let is_free = storages.iter().all(|storage| free.get(storage).is_some_and(|free| *free > 0));
+            if is_free {
+                free.iter_mut().filter(|(storage, _)| storages.contains(storage)).for_each(|(_, free)| *free -= 1);
+                called.extend(self.promises.get(claim).map(|promise| promise.vm));
+            }
+            !is_free
+        });
+        called
     }
 
     /// A clone has ended; how long it took tells how many its storages can serve.

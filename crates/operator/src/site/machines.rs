@@ -116,6 +116,13 @@ impl Site {
     /// A claim's number and its place at a storage are free again.
     pub fn forget(&self, claim: &str, now: Timestamp) {
         lock(&self.ledger).forget(claim, now);
+        self.call_waiting();
+    }
+
+    /// Calls those who wait for a storage that has room for them by now.
+    fn call_waiting(&self) {
+        let called = lock(&self.ledger).called();
+        self.call(&called);
     }
 
     /// A claim that wants a place again after it had one gets another.
@@ -145,6 +152,7 @@ impl Site {
     /// A claim's clone has ended, well or not.
     pub fn cloned(&self, claim: &str, well: bool) {
         lock(&self.ledger).ended(claim, well);
+        self.call_waiting();
     }
 
     /// The token of a machine.

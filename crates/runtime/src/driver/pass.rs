@@ -16,9 +16,9 @@ use super::Controller;
 use super::state::State;
 use super::status::{self, Change, json};
 use crate::cache::Entry;
-use crate::events::{Notice, Severity};
+use crate::events::{Herald, Notice, Severity};
 use crate::lease::Leadership;
-use crate::{Cache, Key, Parts, Recorder, Writer};
+use crate::{Cache, Key, Parts, Writer};
 use chassis::metrics::Outcome;
 use chassis::telemetry;
 
@@ -49,7 +49,7 @@ pub(super) struct Desk<C: Controller> {
     pub(super) leadership: Leadership,
     pub(super) parts: Parts,
     pub(super) writer: Writer,
-    pub(super) recorder: Recorder,
+    pub(super) herald: Herald,
     pub(super) state: State,
 }
 
@@ -65,7 +65,7 @@ impl<C: Controller> Desk<C> {
         let object = match self.objects.entry(&key) {
             Some(Entry::Readable(object)) => object,
             Some(Entry::Unreadable(object)) => {
-                self.report_unreadable(&object).await;
+                self.report_unreadable(&object);
                 return (key, Again::Resync);
             }
             None => {
@@ -163,7 +163,9 @@ impl<C: Controller> Desk<C> {
         let version = self.writer.replace_status(object, &change.status).await?;
         self.remember_write(key, object, &version);
         let severity = |condition: &_| self.controller.severity(condition);
-        change.announce(&self.recorder, &object.object_ref(&()), severity).await;
+        for notice in change.announce(severity) {
+            self.herald.tell(notice, &object.object_ref(&()));
+        }
         Ok(version)
     }
 
@@ -227,7 +229,7 @@ impl<C: Controller> Desk<C> {
         }
     }
 
-    async fn report_unreadable(&self, object: &InvalidObject) {
+    fn report_unreadable(&self, object: &InvalidObject) {
         let kind = C::Object::kind(&());
         let notice = Notice {
             severity: Severity::Warning,
@@ -244,7 +246,7 @@ impl<C: Controller> Desk<C> {
             uid: object.metadata.uid.clone(),
             ..Default::default()
         };
-        self.recorder.publish(&notice, &regarding).await;
+        self.herald.tell(notice, &regarding);
     }
 }
 

@@ -4,12 +4,11 @@
 //! when it flips. Conditions of types the controller does not own belong to somebody else and are kept as they are.
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use reconcile::Fault;
 use serde_json::{Value, json};
 
-use crate::events::{Notice, Recorder, Severity};
+use crate::events::{Notice, Severity};
 
 /// The words of the driver's own condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,20 +105,13 @@ fn settle(
 }
 
 impl Change {
-    /// Tells the log and people about a change that was written.
-    pub(crate) async fn announce(
-        &self,
-        recorder: &Recorder,
-        regarding: &ObjectReference,
-        severity: impl Fn(&Condition) -> Severity,
-    ) {
+    /// Tells the log about a change that was written; what people are to be told.
+    pub(crate) fn announce(&self, severity: impl Fn(&Condition) -> Severity) -> Vec<Notice> {
         for condition in &self.transitions {
             let (type_, status, reason) = (&condition.type_, &condition.status, &condition.reason);
             tracing::info!(condition = %type_, status, reason, message = condition.message, "transition");
         }
-        for notice in self.notices(severity) {
-            recorder.publish(&notice, regarding).await;
-        }
+        self.notices(severity)
     }
 
     /// What people are told about it; `severity` judges the controller's own conditions.

@@ -13,6 +13,8 @@ use super::super::{ClaimPlan, Step, limit, retry, tell};
 const UNSEEN: Duration = Duration::from_secs(5);
 /// When a closed gate is looked at again.
 const RECHECK: Duration = Duration::from_secs(30);
+/// Whoever waits for a storage is called when its turn comes; this is a net under calls that are lost.
+const CALLED: Duration = Duration::from_secs(5);
 /// How long a wait may last before it is worth a write.
 const SILENT: SignedDuration = SignedDuration::from_secs(15);
 
@@ -52,12 +54,12 @@ fn clone(observed: &Observed, now: Timestamp) -> ClaimPlan {
     if terms.stages_seed && !observed.errands.done.contains(&Job::Stage) {
         steps.push(Step::StageSeed);
     }
-    Plan { steps, next: Next::After(super::POLL, Why::Task { what: Job::Clone.as_str() }), ..Plan::rest() }
+    Plan { steps, next: Next::After(super::FIRST, Why::Task { what: Job::Clone.as_str() }), ..Plan::rest() }
 }
 
 /// The storage serves others first. That is told only if it takes longer than anybody would notice.
 fn queued(observed: &Observed, busy: &str, now: Timestamp) -> ClaimPlan {
-    let next = Next::After(Duration::from_secs(1), Why::StorageBusy).or_sooner(limit::next(observed, now));
+    let next = Next::After(CALLED, Why::StorageBusy).or_sooner(limit::next(observed, now));
     let since = observed.status().allocation.as_ref().map(|allocation| allocation.allocated_at.timestamp());
     let silent = since.is_some_and(|since| now.duration_since(since) < SILENT);
     let status = (!silent)

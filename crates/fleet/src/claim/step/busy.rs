@@ -33,12 +33,14 @@ pub(super) fn serving(observed: &Observed, now: Timestamp, when: &str) -> ClaimP
     }
     let done = &observed.errands.done;
     match (&observed.sight, observed.errands.running) {
-        (_, Some(job)) => Plan::wait(Next::After(super::POLL, Why::Task { what: job.as_str() }).or_sooner(rest)),
+        (_, Some(job)) => Plan::wait(
+            Next::After(super::poll(observed.errands.waited), Why::Task { what: job.as_str() }).or_sooner(rest),
+        ),
         (Sight::Ours { .. }, None) if !done.contains(&Job::Detach) => {
             // A seed that may still be on its way up is removed at the end.
             let discard = observed.errands.certain.then_some(Step::DiscardSeed);
             let steps = iter::once(Step::DetachSeed).chain(discard).collect();
-            Plan { steps, next: Next::After(super::POLL, Why::Recheck).or_sooner(rest), ..Plan::rest() }
+            Plan { steps, next: Next::After(super::FIRST, Why::Recheck).or_sooner(rest), ..Plan::rest() }
         }
         (
             Sight::Ours { .. }

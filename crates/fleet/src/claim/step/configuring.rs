@@ -26,7 +26,7 @@ pub(super) fn plan(observed: &Observed, grows: bool, now: Timestamp) -> ClaimPla
     if !first.is_empty() {
         return Plan {
             steps: first,
-            next: Next::After(super::POLL, Why::Task { what: "preparing the VM" }),
+            next: Next::After(super::FIRST, Why::Task { what: "preparing the VM" }),
             ..Plan::rest()
         };
     }
@@ -35,7 +35,7 @@ pub(super) fn plan(observed: &Observed, grows: bool, now: Timestamp) -> ClaimPla
     }
     Plan {
         steps: vec![Step::Configure, Step::Start],
-        next: Next::After(super::POLL, Why::Task { what: Job::Start.as_str() }),
+        next: Next::After(super::FIRST, Why::Task { what: Job::Start.as_str() }),
         ..Plan::rest()
     }
 }

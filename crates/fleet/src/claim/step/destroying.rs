@@ -27,7 +27,10 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> ClaimPlan {
         return plan;
     }
     if let Some(job) = observed.errands.running {
-        return announced(observed, Next::After(super::POLL, Why::Task { what: job.as_str() }));
+        return announced(
+            observed,
+            Next::After(super::poll(observed.errands.waited), Why::Task { what: job.as_str() }),
+        );
     }
     match &observed.sight {
         Sight::Unasked => announced(observed, Next::After(super::POLL, Why::Recheck)),
@@ -57,7 +60,7 @@ fn remove(observed: &Observed) -> ClaimPlan {
     // One that nobody has seen running is tried: a running VM cannot be destroyed, and the next look says so.
     let stopped = observed.life != Life::Running || observed.errands.done.contains(&Job::Stop);
     let (step, job) = if stopped { (Step::Destroy, Job::Destroy) } else { (Step::Stop, Job::Stop) };
-    let next = Next::After(super::POLL, Why::Task { what: job.as_str() });
+    let next = Next::After(super::FIRST, Why::Task { what: job.as_str() });
     // The claim says that it ends before anything is removed.
     match terminating(observed) {
         Some(status) => Plan { status: Some(status), ..Plan::rest() },

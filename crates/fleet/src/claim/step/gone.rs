@@ -40,7 +40,11 @@ pub(super) fn proven(observed: &Observed, remains: &[String], now: Timestamp) ->
         steps.push(Step::DiscardSeed);
     }
     if !steps.is_empty() {
-        return Plan { steps, next: Next::After(super::POLL, Why::Task { what: Job::Sweep.as_str() }), ..Plan::rest() };
+        return Plan {
+            steps,
+            next: Next::After(super::FIRST, Why::Task { what: Job::Sweep.as_str() }),
+            ..Plan::rest()
+        };
     }
     if observed.is_going() {
         return Plan { finalizer: Finalizer::Remove, ..Plan::rest() };

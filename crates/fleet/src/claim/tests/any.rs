@@ -1,5 +1,7 @@
 //! Anything that can be observed of a claim, as long as it could have been written.
 
+use std::time::Duration;
+
 use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -77,9 +79,10 @@ prop_compose! {
 prop_compose! {
     fn errands()(
         running in option::weighted(0.2, job()), done in btree_set(job(), 0..5), trouble in option::of(any_trouble()),
-        certain: bool, busy in prop::bool::weighted(0.1),
+        certain: bool, busy in prop::bool::weighted(0.1), waited in 0_u64..5_000,
     ) -> Errands {
-        Errands { running, done, trouble, certain, storage_busy: busy.then(|| "storage disks is busy".to_owned()) }
+        let (waited, storage_busy) = (Duration::from_millis(waited), busy.then(|| "storage disks is busy".to_owned()));
+        Errands { running, waited, done, trouble, certain, storage_busy }
     }
 }
 

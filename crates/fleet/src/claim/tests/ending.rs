@@ -61,8 +61,8 @@ fn a_vm_that_cannot_be_removed_now_keeps_its_claim_which_says_why(
 
 #[rstest]
 #[case::nobody_looked(going(), Duration::from_millis(500))]
-#[case::the_clone_still_runs(Observed { errands: under_way(Job::Clone), ..going() }, Duration::from_millis(500))]
-#[case::it_is_being_destroyed(Observed { errands: under_way(Job::Destroy), ..going() }, Duration::from_millis(500))]
+#[case::the_clone_still_runs(Observed { errands: under_way(Job::Clone), ..going() }, Duration::from_millis(20))]
+#[case::it_is_being_destroyed(Observed { errands: under_way(Job::Destroy), ..going() }, Duration::from_millis(20))]
 #[case::a_clone_may_still_come(Observed { sight: absent(), errands: Errands::default(), ..going() }, secs(10))]
 #[case::a_seed_may_still_come(Observed { sight: foreign(true), errands: Errands::default(), ..going() }, secs(10))]
 fn an_end_that_is_not_proven_is_waited_for(#[case] observed: Observed, #[case] pause: Duration) {

@@ -14,8 +14,21 @@ fn recheck(seconds: u64) -> Next {
     Next::After(secs(seconds), Why::Recheck)
 }
 
+/// Something has only just begun, and may end at once.
 fn polling(what: &'static str) -> Next {
-    Next::After(Duration::from_millis(500), Why::Task { what })
+    Next::After(Duration::from_millis(20), Why::Task { what })
+}
+
+#[test]
+fn what_takes_long_is_asked_about_ever_more_rarely() {
+    let pause = |waited| {
+        let errands = Errands { waited: Duration::from_millis(waited), ..under_way(Job::Clone) };
+        match decide(&Observed { errands, ..seen(allocated(claim())) }, 10).next {
+            Next::After(pause, _) => pause.as_millis(),
+            Next::OnChange => panic!("nobody would ask"),
+        }
+    };
+    assert_eq!([0, 10, 50, 125, 1_000, 60_000].map(pause), [20, 40, 200, 500, 500, 500]);
 }
 
 #[test]
@@ -100,7 +113,7 @@ fn the_seed_goes_up_while_the_image_is_cloned(
 fn a_busy_storage_is_waited_for_and_worth_a_word_when_it_takes_long(#[case] seconds: i64, #[case] told: bool) {
     let errands = Errands { storage_busy: Some("storage disks is busy".to_owned()), ..done(&[]) };
     let plan = decide(&Observed { errands, ..seen(allocated(claim())) }, seconds);
-    assert_eq!((plan.steps.as_slice(), plan.next), ([].as_slice(), Next::After(secs(1), Why::StorageBusy)));
+    assert_eq!((plan.steps.as_slice(), plan.next), ([].as_slice(), Next::After(secs(5), Why::StorageBusy)));
     assert_eq!(plan.status.is_some(), told);
     if let Some(status) = plan.status {
         assert_eq!(said(&status, ConditionType::Provisioning), ("True", "StorageBusy", "storage disks is busy"));

@@ -39,6 +39,8 @@ pub(super) struct Note {
     /// Whether anything was ever asked of the hypervisor.
     pub(super) touched: bool,
     pub(super) tasks: BTreeMap<Job, TaskRef>,
+    /// When the last of them began.
+    since: Option<Instant>,
     pub(super) done: BTreeSet<Job>,
     trouble: Option<Trouble>,
     times: u32,
@@ -104,6 +106,7 @@ impl Note {
         let patience = if self.done.contains(&Job::Clone) { UPLOADED } else { SETTLED };
         Errands {
             running: self.tasks.keys().next().copied(),
+            waited: self.since.map_or(Duration::ZERO, |since| since.elapsed()),
             done: self.done.clone(),
             trouble: self.trouble.clone(),
             certain: (self.made_here || term >= patience) && !unsure,
@@ -117,6 +120,7 @@ impl Note {
         match task {
             Some(task) => {
                 self.tasks.insert(job, task);
+                self.since = Some(Instant::now());
             }
             None => self.ended(job),
         }

@@ -1,5 +1,7 @@
 //! The model shell: observes, carries out, remembers; and forgets when it dies.
 
+use std::time::Duration;
+
 use super::hypervisor::{Answer, State};
 use super::*;
 
@@ -108,6 +110,8 @@ impl World {
         let unsure = self.notes.unsure_until.is_some_and(|until| self.now < until);
         let errands = Errands {
             running: self.notes.tasks.keys().next().copied(),
+            // Long enough to be asked about at the usual pace.
+            waited: Duration::from_secs(1),
             done: self.notes.done.clone(),
             trouble: self.notes.trouble.clone(),
             certain: (self.notes.made_here || settled) && !unsure,

@@ -1,0 +1,53 @@
+//! Tells people in the background.
+//!
+//! An event costs the API server as much as a status does, and nobody waits for it. So whoever has written a status goes on
+//! with its work, and what is to be told stands in line: one event at a time, however many writers there are.
+
+use std::time::Duration;
+
+use chassis::Tasks;
+use k8s_openapi::api::core::v1::ObjectReference;
+use tokio::sync::mpsc;
+
+use super::{Notice, Recorder};
+
+/// Events that may stand in line; what comes on top is told to the log alone.
+const LINE: usize = 10_000;
+
+/// What a process that ends takes to tell the rest.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+
+/// Publishes what it is given, in that order.
+#[derive(Clone, Debug)]
+pub(crate) struct Herald(mpsc::Sender<(Notice, ObjectReference)>);
+
+impl Herald {
+    /// Starts one, which ends when nobody can give it anything any more.
+    pub(crate) fn spawn(recorder: Recorder, name: &str, tasks: &Tasks) -> Self {
+        let (outbox, mut inbox) = mpsc::channel(LINE);
+        let stopping = tasks.stopping();
+        tasks.spawn(format!("events/{name}"), async move {
+            let mut all = Box::pin(async move {
+                while let Some((notice, regarding)) = inbox.recv().await {
+                    recorder.publish(&notice, &regarding).await;
+                }
+            });
+            tokio::select! {
+                () = &mut all => return,
+                () = stopping => {}
+            }
+            if tokio::time::timeout(LAST_WORDS, all).await.is_err() {
+                tracing::warn!("the process ends before all events are written");
+            }
+        });
+        Self(outbox)
+    }
+
+    /// Puts `notice` about `regarding` in line.
+    pub(crate) fn tell(&self, notice: Notice, regarding: &ObjectReference) {
+        if let Err(refused) = self.0.try_send((notice, regarding.clone())) {
+            let (notice, _) = refused.into_inner();
+            tracing::warn!(reason = notice.reason, note = notice.note, "event not written: too many stand in line");
+        }
+    }
+}
