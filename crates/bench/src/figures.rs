@@ -21,6 +21,18 @@ const BARS: &[(&str, Bar)] = &[
     ("api.creates_per_s", Bar::AtLeast(5_000.0)),
     ("api.rss_10k_objects_mb", Bar::AtMost(100.0)),
     ("apiserver_real.creates_per_s", Bar::Open),
+    ("claims.burst1000_cpu_s", Bar::AtMost(10.0)),
+    ("claims.burst1000_over_ceiling", Bar::AtMost(1.5)),
+    ("claims.burst1000_peak_rss_mb", Bar::AtMost(64.0)),
+    ("claims.burst1000_s", Bar::Open),
+    ("claims.burst1000_writes", Bar::Open),
+    ("claims.decision_p50_ms", Bar::AtMost(50.0)),
+    ("claims.decision_p95_ms", Bar::AtMost(150.0)),
+    ("claims.events", Bar::Open),
+    ("claims.idle1000_calls_per_min", Bar::AtMost(3.0)),
+    ("claims.idle1000_writes_per_min", Bar::Exactly(0.0)),
+    ("claims.writes_to_gone", Bar::AtMost(8.0)),
+    ("claims.writes_to_ready", Bar::AtMost(5.0)),
     ("proxmox.calls_per_vm_life_iso", Bar::AtMost(14.0)),
     ("proxmox.calls_per_vm_life_smbios", Bar::AtMost(11.0)),
     ("proxmox.clone200_over_serial", Bar::AtMost(1.3)),
@@ -40,7 +52,9 @@ const BARS: &[(&str, Bar)] = &[
 pub(crate) struct Figures(BTreeMap<&'static str, f64>);
 
 impl Figures {
+    /// Keeps a figure and says it at once: a run takes minutes, and the table comes at its end.
     pub(crate) fn put(&mut self, name: &'static str, value: f64) {
+        let _ = writeln!(std::io::stderr().lock(), "{name} {value:.2}");
         self.0.insert(name, value);
     }
 
@@ -53,11 +67,12 @@ impl Figures {
         self.0.get(name).copied().unwrap_or(f64::NAN)
     }
 
-    /// Prints the table, writes the file, and fails if a bar is missed or a figure was not measured.
-    pub(crate) fn publish(&self) -> Result<()> {
+    /// Prints the table of the figures whose names begin with `part`, writes the file, and fails if a bar is missed or a
+    /// figure was not measured.
+    pub(crate) fn publish(&self, part: &str) -> Result<()> {
         let mut table = format!("\n{:32} {:>12}  {:>10}\n", "figure", "measured", "bar");
         let mut missed = Vec::new();
-        for (name, bar) in BARS {
+        for (name, bar) in BARS.iter().filter(|(name, _)| name.starts_with(part)) {
             let value = self.get(name);
             let verdict = if bar.holds(value) { "" } else { "  MISSED" };
             if !bar.holds(value) {

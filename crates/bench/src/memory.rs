@@ -49,7 +49,7 @@ async fn resident(world: &World) -> Result<f64> {
 }
 
 /// A program of the same build.
-fn beside_us(name: &str) -> Result<PathBuf> {
+pub(crate) fn beside_us(name: &str) -> Result<PathBuf> {
     let path = std::env::current_exe()?.with_file_name(name);
     anyhow::ensure!(path.exists(), "{} is missing: run `make bench`", path.display());
     Ok(path)

@@ -14,11 +14,14 @@ use std::time::Duration;
 
 use http::Uri;
 use serde::Serialize;
+use tokio::time::Instant;
 
 pub use faults::{FaultId, FaultRule};
 pub(crate) use faults::{Faults, Scene};
 pub(crate) use routes::answer;
 
+use super::schema::Given;
+use super::wire::Request;
 use super::world::World;
 
 /// Every call that was made, the newest ones in full.
@@ -26,6 +29,8 @@ use super::world::World;
 pub(crate) struct CallLog {
     total: u64,
     recent: VecDeque<CallRecord>,
+    /// The names that clones were asked for under, and when each call arrived.
+    clones: VecDeque<(String, Instant)>,
 }
 
 /// One call.
@@ -52,4 +57,17 @@ pub(crate) fn record(world: &World, method: &str, uri: &Uri, status: u16, took: 
     let record =
         CallRecord { number: calls.total, method: method.to_owned(), path, status, seconds: took.as_secs_f64() };
     calls.recent.push_back(record);
+}
+
+/// Keeps when a clone was asked for, before anybody has looked at whether it may be.
+pub(crate) fn arrived(world: &World, request: &Request, at: Instant) {
+    if request.verb != "POST" || !request.path.ends_with("/clone") {
+        return;
+    }
+    let Some(Given::One(name)) = request.fields.get("name") else { return };
+    let mut calls = world.calls.lock().unwrap_or_else(PoisonError::into_inner);
+    if calls.clones.len() >= KEPT {
+        calls.clones.pop_front();
+    }
+    calls.clones.push_back((name.clone(), at));
 }

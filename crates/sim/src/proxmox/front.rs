@@ -45,7 +45,10 @@ pub(crate) async fn answer(
     let compress = accepts_gzip(&request);
     let (verb, uri) = (request.method().to_string(), request.uri().clone());
     let reply = match Request::read(&request, world.limits.body) {
-        Ok(request) => respond(world, request, started).await,
+        Ok(request) => {
+            control::arrived(world, &request, started);
+            respond(world, request, started).await
+        }
         Err(reply) => Ok(reply),
     };
     let status = reply.as_ref().map_or(0, |reply| reply.status);

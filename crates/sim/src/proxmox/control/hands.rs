@@ -3,6 +3,8 @@
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::faults::FaultRule;
 use super::view;
 use crate::proxmox::Simulator;
@@ -138,6 +140,17 @@ impl Simulator {
         let counts =
             |path: &str| with.iter().all(|word| path.contains(word)) && !without.iter().any(|word| path.contains(word));
         calls.recent.iter().filter(|call| counts(&call.path)).count()
+    }
+
+    /// All calls so far, those that are not kept in full any more included.
+    pub fn asked(&self) -> u64 {
+        self.world.calls.lock().unwrap_or_else(PoisonError::into_inner).total
+    }
+
+    /// The names that clones were asked for under so far, and when each call arrived, the oldest first.
+    pub fn clones(&self) -> Vec<(String, Instant)> {
+        let calls = self.world.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.clones.iter().cloned().collect()
     }
 
     /// How long a storage was locked in all.

@@ -1,0 +1,78 @@
+//! A thousand claims at once.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use futures::stream::{self, StreamExt, TryStreamExt};
+use kube::api::PostParams;
+use sim::proxmox::Simulator;
+use testenv::{Audit, eventually};
+use tokio::time::Instant;
+
+use super::MACHINES;
+use super::town::{self, Town};
+use super::usage::{peak_megabytes, processor_seconds};
+use crate::ceiling;
+use crate::figures::Figures;
+use crate::world::{PARALLEL, World};
+
+/// How long a burst may take before it counts as stuck.
+const LONG: Duration = Duration::from_mins(10);
+
+/// A place where a burst has happened, and its hypervisor.
+pub(super) struct Crowded {
+    pub(super) town: Town,
+    pub(super) simulator: Simulator,
+}
+
+/// Makes a thousand claims as fast as the API server takes them, and compares how long it takes to ask for all clones with
+/// what the operator's writes would take if nothing else was done.
+pub(super) async fn measure(figures: &mut Figures) -> Result<Crowded> {
+    let (simulator, address) = town::hypervisor().await?;
+    let town = Town::new(&address, &[]).await?;
+    let mut yardstick = Figures::default();
+    ceiling::measure(&World::new().await?, &mut yardstick).await?;
+
+    let (mark, pid) = (town.plane.audit_mark().await, town.operator.pid());
+    let (started, used) = (Instant::now(), processor_seconds(pid)?);
+    create(&town).await?;
+    let last = eventually("every clone is asked for", LONG, async || last_call(&simulator)).await;
+    let used = processor_seconds(pid)? - used;
+    let writes = writes(town.plane.audit_since(mark).await, &town.user()).len();
+
+    let (took, writes) = (last.duration_since(started).as_secs_f64(), f64::from(u32::try_from(writes)?));
+    let alone = writes / yardstick.get("apiserver_real.creates_per_s");
+    figures.put("claims.burst1000_s", took);
+    figures.put("claims.burst1000_writes", writes);
+    figures.put("claims.burst1000_over_ceiling", took / alone);
+    figures.put("claims.burst1000_cpu_s", used);
+    figures.put("claims.burst1000_peak_rss_mb", peak_megabytes(pid)?);
+    Ok(Crowded { town, simulator })
+}
+
+async fn create(town: &Town) -> Result<()> {
+    let claims = town.claims();
+    let create = |number: usize| {
+        let claims = claims.clone();
+        async move {
+            let claim = town::claim(&format!("burst-{number:04}"), &["true"])?;
+            claims.create(&PostParams::default(), &claim).await.map(|_| ()).context("create a claim")
+        }
+    };
+    stream::iter(0..MACHINES).map(create).buffer_unordered(PARALLEL).try_collect().await
+}
+
+/// When the last machine was asked for, counting the first call for each; nothing while one is missing.
+fn last_call(simulator: &Simulator) -> Option<Instant> {
+    let mut first = BTreeMap::new();
+    for (name, at) in simulator.clones() {
+        first.entry(name).or_insert(at);
+    }
+    first.values().max().copied().filter(|_| first.len() >= MACHINES)
+}
+
+/// What the operator wrote, except to say that it leads and what happened.
+pub(super) fn writes(audit: Audit, user: &str) -> Audit {
+    audit.user(user).writes().filter(|line| line.resource != "leases" && line.resource != "events")
+}
