@@ -81,7 +81,7 @@ soak: rust tools-for-tests ## The big numbers: many seeds, many kills, long runs
 
 .PHONY: bench
 bench: rust tools-for-tests ## Measure a release build; prints a table and writes target/bench.json.
-	$(CARGO) build --release --bins --package hyperfleet-operator --package hyperfleet-testenv --package hyperfleet-bench
+	$(CARGO) build --release --bins --package hyperfleet-operator --package hyperfleet-sim --package hyperfleet-agent --package hyperfleet-testenv --package hyperfleet-bench
 	$(TARGET)/release/testenv run $(TARGET)/release/hyperfleet-bench
 
 ##@ Build
