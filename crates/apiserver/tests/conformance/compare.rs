@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::differences::{self, GENERATED_ORDER, Known, Scene, WATCH_HISTORY};
+use super::differences::{self, GENERATED_ORDER, Known, WATCH_HISTORY};
 use super::normal::{Normal, Part, normalise};
 use super::run::Record;
 use super::sequence::{Sequence, Step};
@@ -57,11 +57,7 @@ pub fn compare(sequence: &Sequence, real: &Record, ours: &Record) -> Verdict {
             continue;
         }
         let step = sequence.steps.iter().find(|step| step.id == difference.step);
-        let at = (difference.step, difference.part);
-        let said = |normal: &Normal| normal.parts.get(&at).cloned().unwrap_or_default();
-        let (heard, echo) = (said(&real), said(&ours));
-        let scene = step.map(|step| Scene { step, real: &heard, ours: &echo });
-        match scene.and_then(|scene| explain(&scene, &difference)) {
+        match step.and_then(|step| explain(step, &difference)) {
             Some(entry) => known.push(entry.id),
             None => unexplained.push(difference),
         }
@@ -96,8 +92,8 @@ fn expired(real: &Normal) -> BTreeSet<usize> {
         .collect()
 }
 
-fn explain(scene: &Scene<'_>, difference: &Difference) -> Option<&'static Known> {
-    differences::KNOWN.iter().find(|entry| (entry.matches)(scene, difference))
+fn explain(step: &Step, difference: &Difference) -> Option<&'static Known> {
+    differences::KNOWN.iter().find(|entry| (entry.matches)(step, difference))
 }
 
 /// Every place where the two differ.
