@@ -8,6 +8,7 @@ use std::time::Duration;
 use chassis::Tasks;
 use k8s_openapi::api::core::v1::ObjectReference;
 use tokio::sync::mpsc;
+use tracing::{Instrument, Span};
 
 use super::{Notice, Recorder};
 
@@ -19,17 +20,20 @@ const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// Publishes what it is given, in that order.
 #[derive(Clone, Debug)]
-pub(crate) struct Herald(mpsc::Sender<(Notice, ObjectReference)>);
+pub(crate) struct Herald(mpsc::Sender<Errand>);
+
+/// What to tell about what, and the trace that it belongs to.
+type Errand = (Notice, ObjectReference, Span);
 
 impl Herald {
     /// Starts one, which ends when nobody can give it anything any more.
     pub(crate) fn spawn(recorder: Recorder, name: &str, tasks: &Tasks) -> Self {
-        let (outbox, mut inbox) = mpsc::channel(LINE);
+        let (outbox, mut inbox) = mpsc::channel::<Errand>(LINE);
         let stopping = tasks.stopping();
         tasks.spawn(format!("events/{name}"), async move {
             let mut all = Box::pin(async move {
-                while let Some((notice, regarding)) = inbox.recv().await {
-                    recorder.publish(&notice, &regarding).await;
+                while let Some((notice, regarding, span)) = inbox.recv().await {
+                    recorder.publish(&notice, &regarding).instrument(span).await;
                 }
             });
             tokio::select! {
@@ -45,8 +49,8 @@ impl Herald {
 
     /// Puts `notice` about `regarding` in line.
     pub(crate) fn tell(&self, notice: Notice, regarding: &ObjectReference) {
-        if let Err(refused) = self.0.try_send((notice, regarding.clone())) {
-            let (notice, _) = refused.into_inner();
+        if let Err(refused) = self.0.try_send((notice, regarding.clone(), Span::current())) {
+            let (notice, ..) = refused.into_inner();
             tracing::warn!(reason = notice.reason, note = notice.note, "event not written: too many stand in line");
         }
     }
