@@ -80,6 +80,14 @@ pub fn find(conditions: &[Condition], about: ConditionType) -> Option<&Condition
     conditions.iter().find(|condition| condition.type_ == about.as_str())
 }
 
+/// Puts a condition in the place of the one that speaks of the same.
+pub fn put(conditions: &mut Vec<Condition>, new: Condition) {
+    match conditions.iter_mut().find(|known| known.type_ == new.type_) {
+        Some(known) => *known = new,
+        None => conditions.push(new),
+    }
+}
+
 /// Whether an object's conditions say that something holds.
 pub fn holds(conditions: &[Condition], about: ConditionType) -> bool {
     find(conditions, about).is_some_and(|condition| condition.status == ConditionStatus::True.as_str())
@@ -145,6 +153,16 @@ mod tests {
         assert!(holds(&of(ConditionStatus::True), ConditionType::Ready));
         assert!(!holds(&of(ConditionStatus::Unknown), ConditionType::Ready));
         assert!(!holds(&of(ConditionStatus::True), ConditionType::InUse));
+    }
+
+    #[test]
+    fn of_two_conditions_about_the_same_the_newer_stays() {
+        let of = |about, reason| condition(about, ConditionStatus::False, reason, "", None);
+        let mut conditions = vec![of(ConditionType::Ready, Reason::Unreachable)];
+        put(&mut conditions, of(ConditionType::InUse, Reason::InUse));
+        put(&mut conditions, of(ConditionType::Ready, Reason::Refused));
+        let reasons: Vec<&str> = conditions.iter().map(|condition| condition.reason.as_str()).collect();
+        assert_eq!(reasons, ["Refused", "InUse"]);
     }
 
     #[test]

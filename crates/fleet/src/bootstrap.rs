@@ -14,7 +14,8 @@ mod work;
 
 use std::net::IpAddr;
 
-use api::{BootstrapState, Condition, ConditionStatus, ConditionType, Digest, MachineClaim, MachineClaimStatus, Phase};
+use api::condition::put;
+use api::{BootstrapState, ConditionStatus, ConditionType, Digest, MachineClaim, MachineClaimStatus, Phase};
 use api::{Reason, condition};
 use jiff::{SignedDuration, Timestamp};
 
@@ -127,11 +128,7 @@ fn say(
     reason: Reason,
     message: impl Into<String>,
 ) {
-    let new: Condition = condition(about, holds, reason, message, claim.metadata.generation);
-    match status.conditions.iter_mut().find(|known| known.type_ == new.type_) {
-        Some(known) => *known = new,
-        None => status.conditions.push(new),
-    }
+    put(&mut status.conditions, condition(about, holds, reason, message, claim.metadata.generation));
 }
 
 #[cfg(test)]

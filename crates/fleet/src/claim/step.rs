@@ -109,7 +109,7 @@ fn making(observed: &Observed, now: Timestamp) -> ClaimPlan {
         (Some(Job::Start), _) => booting::plan(observed, now),
         (Some(Job::Clone), _) => cloning::plan(observed, now),
         (Some(job), _) => wait_for(observed, job, now),
-        (None, Sight::Locked { .. }) => cloning::locked(observed, now),
+        (None, Sight::Locked { message }) => cloning::locked(observed, message, now),
         (None, Sight::Ours { grows, .. }) => configuring::plan(observed, *grows, now),
         (None, Sight::Unasked | Sight::Unknown(_) | Sight::Absent { .. } | Sight::Foreign { .. }) => {
             allocated::plan(observed, now)

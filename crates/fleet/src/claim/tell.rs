@@ -1,5 +1,6 @@
 //! What the status of a claim says.
 
+use api::condition::put;
 use api::{ConditionStatus, ConditionType, MachineClaimStatus, Phase, Reason, Step, condition};
 
 use super::Observed;
@@ -24,10 +25,7 @@ pub(super) fn say(
 ) -> MachineClaimStatus {
     let word = if holds { ConditionStatus::True } else { ConditionStatus::False };
     let new = condition(about, word, reason, message, status.observed_generation);
-    match status.conditions.iter_mut().find(|known| known.type_ == new.type_) {
-        Some(known) => *known = new,
-        None => status.conditions.push(new),
-    }
+    put(&mut status.conditions, new);
     status
 }
 

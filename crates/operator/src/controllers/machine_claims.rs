@@ -14,6 +14,7 @@ mod wiring;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::registry::finalizer::VM_CLEANUP;
 use api::{
     Condition, HypervisorCluster, HypervisorMachineTemplate, MachineClaim, MachineClaimStatus, Reason, Step as Where,
 };
@@ -147,13 +148,8 @@ impl MachineClaims {
 
     /// A claim without an allocation: is there something to make its VM from, and where would it go?
     async fn gated(&self, claim: Arc<MachineClaim>) -> Result<Observed, Fault> {
-        let (gate, offer, supply) = match self.supply(&claim).await? {
-            Err(obstacle) => (Gate::Closed(obstacle), Offer::Unasked, None),
-            Ok(supply) => {
-                let offer = self.offer(&claim, &supply);
-                (Gate::Open(supply.terms(&claim)), offer, Some(supply))
-            }
-        };
+        let (gate, supply) = self.gate(&claim).await?;
+        let offer = supply.as_ref().map_or(Offer::Unasked, |supply| self.offer(&claim, supply));
         let policy = self.policy(supply.as_ref());
         let seen = claim::Observed { gate, offer, policy, ..nothing_seen(claim) };
         Ok(Observed { seen, supply, site: None })
@@ -178,19 +174,9 @@ impl MachineClaims {
             let seen = claim::Observed { reach, policy: self.policy(None), ..nothing_seen(claim) };
             return Ok(Observed { seen, supply: None, site: None });
         };
-        let (gate, supply) = match stage {
-            Where::Allocated => self.gate(&claim).await?,
-            Where::Gated
-            | Where::Cloning
-            | Where::Configuring
-            | Where::Booting
-            | Where::Attesting
-            | Where::Ready
-            | Where::Busy
-            | Where::Draining
-            | Where::Destroying
-            | Where::Gone => (Gate::Unasked, None),
-        };
+        // Only a VM that is being made needs what it is made from.
+        let making = stage == Where::Allocated;
+        let (gate, supply) = if making { self.gate(&claim).await? } else { (Gate::Unasked, None) };
         let memory = supply.as_ref().map_or(0, |supply| supply.template.spec.resources.memory.bytes());
         site.recall(&uid(&claim), &held, memory);
         let mut observed = Observed {
@@ -294,7 +280,7 @@ impl Controller for MachineClaims {
     type Status = MachineClaimStatus;
 
     const NAME: &'static str = "machine-claims";
-    const FINALIZER: Option<&'static str> = Some(api::registry::finalizer::VM_CLEANUP);
+    const FINALIZER: Option<&'static str> = Some(VM_CLEANUP);
     const CONDITIONS: &'static [&'static str] = CONDITIONS;
 
     fn begin(&self) {
@@ -303,23 +289,13 @@ impl Controller for MachineClaims {
     }
 
     async fn observe(&self, claim: Arc<MachineClaim>) -> Result<Observed, Fault> {
-        match claim::stage(&claim) {
-            // Before its finalizer is on, nothing is promised to it.
-            Where::Gated if claim.metadata.finalizers.as_ref().is_none_or(Vec::is_empty) => {
-                Ok(Observed { seen: nothing_seen(claim), supply: None, site: None })
-            }
-            Where::Gated => self.gated(claim).await,
-            Where::Gone => Ok(Observed { seen: nothing_seen(claim), supply: None, site: None }),
-            stage @ (Where::Allocated
-            | Where::Cloning
-            | Where::Configuring
-            | Where::Booting
-            | Where::Attesting
-            | Where::Ready
-            | Where::Busy
-            | Where::Draining
-            | Where::Destroying) => self.allocated(claim, stage).await,
+        let stage = claim::stage(&claim);
+        // Before its finalizer is on, nothing is promised to it.
+        let kept = claim.finalizers().iter().any(|name| name == VM_CLEANUP);
+        if stage == Where::Gone || (stage == Where::Gated && !kept) {
+            return Ok(Observed { seen: nothing_seen(claim), supply: None, site: None });
         }
+        if stage == Where::Gated { self.gated(claim).await } else { self.allocated(claim, stage).await }
     }
 
     fn plan(&self, observed: &Observed, now: Timestamp) -> Plan<Step, MachineClaimStatus> {

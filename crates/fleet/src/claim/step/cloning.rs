@@ -6,7 +6,7 @@ use api::{ConditionType, Reason};
 use jiff::{SignedDuration, Timestamp};
 use reconcile::{Next, Plan, Why};
 
-use super::super::observed::{Job, Observed, Sight};
+use super::super::observed::{Job, Observed};
 use super::super::{ClaimPlan, limit, tell};
 
 /// How often an unfinished VM is looked at that nobody here has a task for.
@@ -20,21 +20,11 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> ClaimPlan {
 }
 
 /// The VM is there and not finished, and whoever began it is gone: its task goes on without us.
-pub(super) fn locked(observed: &Observed, now: Timestamp) -> ClaimPlan {
+pub(super) fn locked(observed: &Observed, message: &str, now: Timestamp) -> ClaimPlan {
     let next = Next::After(LOOK, Why::Task { what: Job::Clone.as_str() }).or_sooner(limit::next(observed, now));
     let since = observed.status().allocation.as_ref().map(|allocation| allocation.allocated_at.timestamp());
     let long = since.is_some_and(|since| now.duration_since(since) > PATIENCE);
-    let status = match &observed.sight {
-        Sight::Locked { message } if long => {
-            let status = tell::as_is(observed);
-            Some(tell::say(status, ConditionType::Provisioning, false, Reason::VmLocked, message.clone()))
-        }
-        Sight::Locked { .. }
-        | Sight::Unasked
-        | Sight::Unknown(_)
-        | Sight::Absent { .. }
-        | Sight::Foreign { .. }
-        | Sight::Ours { .. } => None,
-    };
+    let status =
+        long.then(|| tell::say(tell::as_is(observed), ConditionType::Provisioning, false, Reason::VmLocked, message));
     Plan { status, next, ..Plan::rest() }
 }
