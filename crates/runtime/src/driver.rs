@@ -100,12 +100,14 @@ enum Trigger {
     Changed { key: Key, version: String },
     /// Something that concerns it changed.
     Concerned { key: Key },
+    /// Something outside that it waits for has moved.
+    Called { key: Key },
 }
 
 impl Trigger {
     const fn key(&self) -> &Key {
         match self {
-            Self::Changed { key, .. } | Self::Concerned { key } => key,
+            Self::Changed { key, .. } | Self::Concerned { key } | Self::Called { key } => key,
         }
     }
 }
@@ -197,7 +199,7 @@ impl<C: Controller> Driver<C> {
         let bell = bell.clone();
         self.wirings.push(Box::new(move |inbox| {
             let inbox = inbox.clone();
-            bell.listen(move |key| inbox.send(Trigger::Concerned { key: key.clone() }).is_ok());
+            bell.listen(move |key| inbox.send(Trigger::Called { key: key.clone() }).is_ok());
         }));
         self
     }

@@ -119,6 +119,17 @@ pub struct MachineClaims {
     notes: Notes,
 }
 
+/// What became of our tasks.
+#[derive(Debug, PartialEq, Eq)]
+enum Polled {
+    /// None is under way.
+    Free,
+    /// One is under way.
+    Busy,
+    /// That could not be found out, for this reason.
+    Unknown(String),
+}
+
 /// A claim as it is, with what a VM is made from.
 pub struct Observed {
     seen: claim::Observed,
@@ -174,18 +185,33 @@ impl MachineClaims {
             let seen = claim::Observed { reach, policy: self.policy(None), ..nothing_seen(claim) };
             return Ok(Observed { seen, supply: None, site: None });
         };
-        // Only a VM that is being made needs what it is made from.
-        let making = stage == Where::Allocated;
-        let (gate, supply) = if making { self.gate(&claim).await? } else { (Gate::Unasked, None) };
-        let memory = supply.as_ref().map_or(0, |supply| supply.template.spec.resources.memory.bytes());
-        site.recall(&uid(&claim), &held, memory);
-        let mut observed = Observed {
-            seen: claim::Observed { gate, policy: self.policy(supply.as_ref()), ..nothing_seen(claim) },
-            supply,
-            site: Some(site),
-        };
-        self.inquire(&mut observed, stage).await;
+        let seen = claim::Observed { policy: self.policy(None), ..nothing_seen(claim) };
+        let mut observed = Observed { seen, supply: None, site: Some(site) };
+        let polled = self.poll(&observed).await;
+        // Only a VM that is being made needs what it is made from, and none while all there is to do is to wait.
+        if stage == Where::Allocated && polled == Polled::Free {
+            let (gate, supply) = self.gate(&observed.seen.claim).await?;
+            observed.seen.gate = gate;
+            observed.seen.policy = self.policy(supply.as_ref());
+            observed.supply = supply;
+        }
+        observed.enter(&held);
+        self.inquire(&mut observed, stage, polled).await;
         Ok(observed)
+    }
+
+    /// Asks how our tasks stand.
+    async fn poll(&self, observed: &Observed) -> Polled {
+        let Some(subject) = observed.subject() else { return Polled::Free };
+        let (claim, allocation) = (uid(subject.claim), subject.allocation.id.as_str());
+        let mut note = self.notes.of(&claim, allocation);
+        let polled = match subject.poll(&mut note, self.clock.now()).await {
+            Err(why) => Polled::Unknown(why),
+            Ok(()) if note.tasks.is_empty() => Polled::Free,
+            Ok(()) => Polled::Busy,
+        };
+        self.notes.keep(&claim, note);
+        polled
     }
 
     async fn gate(&self, claim: &MachineClaim) -> Result<(Gate, Option<Supply>), Fault> {
@@ -196,14 +222,15 @@ impl MachineClaims {
     }
 
     /// Asks the hypervisor what the step needs to know.
-    async fn inquire(&self, observed: &mut Observed, stage: Where) {
+    async fn inquire(&self, observed: &mut Observed, stage: Where, polled: Polled) {
         let (claim, site) = (uid(&observed.seen.claim), observed.site.clone());
         let (sight, life, errands) = {
             let Some(subject) = observed.subject() else { return };
             let mut note = self.notes.of(&claim, subject.allocation.id.as_str());
-            let (sight, life) = match subject.poll(&mut note, self.clock.now()).await {
-                Ok(()) => subject.see(stage, &mut note, self.clock.now()).await,
-                Err(why) => (Sight::Unknown(why), Life::Unknown),
+            let (sight, life) = match polled {
+                Polled::Free => subject.see(stage, &mut note, self.clock.now()).await,
+                Polled::Busy => (Sight::Unasked, Life::Unknown),
+                Polled::Unknown(why) => (Sight::Unknown(why), Life::Unknown),
             };
             let asks = stage == Where::Allocated && matches!(sight, Sight::Unasked | Sight::Absent { .. });
             let busy = match (&observed.supply, site) {
@@ -232,6 +259,14 @@ impl MachineClaims {
 }
 
 impl Observed {
+    /// Counts its machine among those of its site.
+    fn enter(&self, held: &api::Allocation) {
+        let memory = self.supply.as_ref().map_or(0, |supply| supply.template.spec.resources.memory.bytes());
+        if let Some(site) = &self.site {
+            site.recall(&uid(&self.seen.claim), held, memory);
+        }
+    }
+
     /// The VM that somebody may have to look at or change.
     fn subject(&self) -> Option<Subject<'_>> {
         let (claim, site) = (&self.seen.claim, self.site.as_ref()?);

@@ -300,3 +300,22 @@ proptest! {
         });
     }
 }
+
+/// Clones of a hypervisor that needs no time for them.
+#[test]
+fn in_a_burst_no_place_at_a_storage_stays_empty() {
+    World::run(41, async |world| {
+        let (yard, pve) = Yard::with_cluster(&world).await;
+        yard.template("small", |template| template["spec"]["resources"]["memory"] = json!("512Mi")).await;
+        yard.pass(5).await;
+        for number in 0..80 {
+            yard.claim(&format!("burst-{number}"), &["sleep", "600"], |_| {}).await;
+        }
+        yard.pass(30).await;
+        let clones = pve.clones();
+        assert_eq!(clones.len(), 80);
+        // Four at a time, of which each takes a call to begin and one to see that it has ended, of 2 to 3 ms each.
+        let took = clones[79].1.duration_since(clones[0].1);
+        assert!(took < Duration::from_millis(350), "{took:?}");
+    });
+}

@@ -1,7 +1,11 @@
 //! Which object is looked at next.
 //!
-//! A key waits at most once and runs at most once at a time. Asking again while it waits keeps the earlier moment. What
-//! asks for it while it runs is held until it has stopped: only then is it known what the pass itself has written.
+//! A key runs at most once at a time, and a pass serves all who asked for it before. Asking again keeps the earlier
+//! moment. What asks for a key while it runs is held until it has stopped: only then is it known what the pass itself
+//! has written.
+//!
+//! Whoever is called goes first: what it waited for is free now, and must not stay so for long. The others have every
+//! fourth turn, so that nobody waits for ever.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -10,19 +14,39 @@ use tokio::time::Instant;
 use super::Trigger;
 use crate::Key;
 
+/// Why a key waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lane {
+    /// Something outside that it waited for has moved.
+    Called,
+    /// It has changed, or its last pass asked for another one.
+    Usual,
+}
+
+/// So many turns in a row go to those who are called while somebody else waits.
+const CALLED_IN_A_ROW: u32 = 3;
+
 #[derive(Debug, Default)]
 pub(super) struct Queue {
+    called: Line,
+    usual: Line,
+    /// Turns since one of the others had one while it waited.
+    passed_over: u32,
+    running: HashSet<Key>,
+    held: HashMap<Key, BTreeSet<Trigger>>,
+}
+
+/// Keys in line, each at most once.
+#[derive(Debug, Default)]
+struct Line {
     /// Ordered by moment, then by arrival, so that equal moments are served in the order they were asked for.
     due: BTreeSet<(Instant, u64, Key)>,
     waiting: HashMap<Key, (Instant, u64)>,
-    running: HashSet<Key>,
-    held: HashMap<Key, BTreeSet<Trigger>>,
     arrivals: u64,
 }
 
-impl Queue {
-    /// Asks for a look at `key`, which is not running, at the given moment.
-    pub(super) fn push(&mut self, key: Key, at: Instant) {
+impl Line {
+    fn push(&mut self, key: Key, at: Instant) {
         match self.waiting.get(&key) {
             Some((earlier, _)) if *earlier <= at => return,
             Some((later, arrival)) => {
@@ -35,13 +59,43 @@ impl Queue {
         self.due.insert((at, self.arrivals, key));
     }
 
+    fn remove(&mut self, key: &Key) {
+        if let Some((at, arrival)) = self.waiting.remove(key) {
+            self.due.remove(&(at, arrival, key.clone()));
+        }
+    }
+
+    /// The first key whose moment has come.
+    fn first(&self, now: Instant) -> Option<&Key> {
+        self.due.first().filter(|(at, _, _)| *at <= now).map(|(_, _, key)| key)
+    }
+
+    fn next(&self) -> Option<Instant> {
+        self.due.first().map(|(at, _, _)| *at)
+    }
+}
+
+impl Queue {
+    /// Asks for a look at `key`, which is not running, at the given moment.
+    pub(super) fn push(&mut self, key: Key, at: Instant, lane: Lane) {
+        match lane {
+            Lane::Called => self.called.push(key, at),
+            Lane::Usual => self.usual.push(key, at),
+        }
+    }
+
     /// Takes the next key whose moment has come; it counts as running until [`Queue::done`].
     pub(super) fn pop(&mut self, now: Instant) -> Option<Key> {
-        if self.due.first()?.0 > now {
-            return None;
-        }
-        let (_, _, key) = self.due.pop_first()?;
-        self.waiting.remove(&key);
+        let (called, usual) = (self.called.first(now), self.usual.first(now));
+        let (key, passes_over) = match (called, usual) {
+            (Some(called), Some(_)) if self.passed_over < CALLED_IN_A_ROW => (called.clone(), true),
+            (_, Some(usual)) => (usual.clone(), false),
+            (Some(called), None) => (called.clone(), false),
+            (None, None) => return None,
+        };
+        self.passed_over = if passes_over { self.passed_over + 1 } else { 0 };
+        self.called.remove(&key);
+        self.usual.remove(&key);
         self.running.insert(key.clone());
         Some(key)
     }
@@ -63,7 +117,7 @@ impl Queue {
 
     /// The moment of the next key.
     pub(super) fn next(&self) -> Option<Instant> {
-        self.due.first().map(|(at, _, _)| *at)
+        self.called.next().into_iter().chain(self.usual.next()).min()
     }
 }
 
@@ -81,9 +135,9 @@ mod tests {
     async fn the_earlier_of_two_moments_wins() {
         let now = Instant::now();
         let mut queue = Queue::default();
-        queue.push(key("a"), now + Duration::from_mins(1));
-        queue.push(key("a"), now);
-        queue.push(key("a"), now + Duration::from_secs(30));
+        queue.push(key("a"), now + Duration::from_mins(1), Lane::Usual);
+        queue.push(key("a"), now, Lane::Usual);
+        queue.push(key("a"), now + Duration::from_secs(30), Lane::Called);
         assert_eq!(queue.pop(now), Some(key("a")));
         queue.done(&key("a"));
         assert_eq!(queue.next(), None);
@@ -97,7 +151,7 @@ mod tests {
     async fn what_asks_for_a_key_while_it_runs_is_held_until_it_has_stopped() {
         let now = Instant::now();
         let mut queue = Queue::default();
-        queue.push(key("a"), now);
+        queue.push(key("a"), now, Lane::Usual);
         assert_eq!(queue.pop(now), Some(key("a")));
         assert_eq!(queue.hold(concerned("a")), None);
         assert_eq!(queue.hold(concerned("b")), Some(concerned("b")));
@@ -105,22 +159,48 @@ mod tests {
         assert_eq!(queue.hold(concerned("a")), Some(concerned("a")));
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn who_is_called_goes_first_and_the_others_have_every_fourth_turn() {
+        let now = Instant::now();
+        let mut queue = Queue::default();
+        for number in 0..6 {
+            queue.push(key(&format!("usual-{number}")), now, Lane::Usual);
+            queue.push(key(&format!("called-{number}")), now, Lane::Called);
+        }
+        let order: Vec<String> = std::iter::from_fn(|| queue.pop(now)).map(|key| key.name).collect();
+        let expected =
+            "called-0 called-1 called-2 usual-0 called-3 called-4 called-5 usual-1 usual-2 usual-3 usual-4 usual-5";
+        assert_eq!(order.join(" "), expected);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_pass_serves_all_who_asked_for_it() {
+        let now = Instant::now();
+        let mut queue = Queue::default();
+        queue.push(key("a"), now, Lane::Usual);
+        queue.push(key("a"), now, Lane::Called);
+        assert_eq!(queue.pop(now), Some(key("a")));
+        queue.done(&key("a"));
+        assert_eq!((queue.pop(now), queue.next()), (None, None));
+    }
+
     proptest! {
         #[test]
-        fn p30_a_key_never_runs_twice_at_a_time_and_none_is_forgotten(actions in prop::collection::vec((0_u8..3, 0_u8..5), 1..200)) {
+        fn p30_a_key_never_runs_twice_at_a_time_and_none_is_forgotten(actions in prop::collection::vec((0_u8..4, 0_u8..5), 1..200)) {
             let start = Instant::now();
             let mut queue = Queue::default();
             let (mut running, mut asked) = (HashSet::new(), HashSet::new());
             for (action, which) in actions {
                 let name = key(&which.to_string());
                 match action {
-                    0 => {
+                    0 | 1 => {
                         asked.insert(name.clone());
+                        let lane = if action == 0 { Lane::Usual } else { Lane::Called };
                         if queue.hold(Trigger::Concerned { key: name.clone() }).is_some() {
-                            queue.push(name, start);
+                            queue.push(name, start, lane);
                         }
                     }
-                    1 => {
+                    2 => {
                         if let Some(next) = queue.pop(start) {
                             prop_assert!(running.insert(next.clone()));
                             asked.remove(&next);
@@ -128,13 +208,13 @@ mod tests {
                     }
                     _ => {
                         if running.remove(&name) {
-                            queue.done(&name).into_iter().for_each(|held| queue.push(held.key().clone(), start));
+                            queue.done(&name).into_iter().for_each(|held| queue.push(held.key().clone(), start, Lane::Usual));
                         }
                     }
                 }
             }
             for name in running {
-                queue.done(&name).into_iter().for_each(|held| queue.push(held.key().clone(), start));
+                queue.done(&name).into_iter().for_each(|held| queue.push(held.key().clone(), start, Lane::Usual));
             }
             let left: HashSet<Key> = std::iter::from_fn(|| queue.pop(start)).collect();
             prop_assert_eq!(left, asked);

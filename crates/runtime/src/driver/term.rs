@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::pass::Again;
-use super::queue::Queue;
+use super::queue::{Lane, Queue};
 use super::{Controller, Driver, Trigger};
 
 /// A loop that has not come round for this long hangs, and the process should be started anew.
@@ -57,8 +57,8 @@ impl<C: Controller> Driver<C> {
                             self.heed(trigger, &mut queue);
                         }
                         match again {
-                            Again::After(pause) => queue.push(key, Instant::now() + pause),
-                            Again::Resync => queue.push(key, Instant::now() + *self.resync.borrow()),
+                            Again::After(pause) => queue.push(key, Instant::now() + pause, Lane::Usual),
+                            Again::Resync => queue.push(key, Instant::now() + *self.resync.borrow(), Lane::Usual),
                             Again::Never => {}
                         }
                     }
@@ -80,7 +80,10 @@ impl<C: Controller> Driver<C> {
         match queue.hold(trigger) {
             None => {}
             Some(Trigger::Changed { key, version }) if self.desk.state.is_complaint(&key, &version) => {}
-            Some(Trigger::Changed { key, .. } | Trigger::Concerned { key }) => queue.push(key, Instant::now()),
+            Some(Trigger::Changed { key, .. } | Trigger::Concerned { key }) => {
+                queue.push(key, Instant::now(), Lane::Usual);
+            }
+            Some(Trigger::Called { key }) => queue.push(key, Instant::now(), Lane::Called),
         }
     }
 }

@@ -28,17 +28,15 @@ impl MachineClaims {
         let (claim, allocation) = (uid(subject.claim), subject.allocation.id.as_str().to_owned());
         let mut note = self.notes.of(&claim, &allocation);
         let job = job(step);
+        // A quick clone has ended by now: whoever waits for its storage need not wait until the seed is up. What cannot be
+        // found out now, the next pass asks.
+        if job == Job::Stage {
+            let _ = subject.poll(&mut note, self.clock.now()).await;
+        }
         let outcome = self.ask(observed, &subject, step, &mut note).await;
         let attempt = observed.seen.claim.status.as_ref().and_then(|status| status.attempts).unwrap_or(0);
         let result = match outcome {
-            Ok(()) => {
-                // A quick clone has ended while the seed went up: whoever waits for its storage need not wait for our next
-                // pass. What cannot be found out now, the next pass asks.
-                if job == Job::Stage {
-                    let _ = subject.poll(&mut note, self.clock.now()).await;
-                }
-                Ok(())
-            }
+            Ok(()) => Ok(()),
             // The storage is busy with clones that the ledger does not know of.
             Err(Error::Busy { retry, storage, .. }) => {
                 let words = format!("storage {storage} is busy");

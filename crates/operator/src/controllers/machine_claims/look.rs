@@ -48,11 +48,8 @@ impl Subject<'_> {
         Ok(())
     }
 
-    /// What the step needs to know.
+    /// What the step needs to know of a VM that we do nothing to.
     pub(super) async fn see(&self, stage: Where, note: &mut Note, now: Timestamp) -> (Sight, Life) {
-        if !note.tasks.is_empty() {
-            return (Sight::Unasked, Life::Unknown);
-        }
         match stage {
             Where::Gated | Where::Gone => (Sight::Unasked, Life::Unknown),
             Where::Allocated | Where::Cloning | Where::Configuring | Where::Booting => {

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::classify::{Asked, succeeded};
 use super::decode::Envelope;
 use super::form::{Form, path_of};
-use super::guard::Slots;
+use super::guard::{Slots, Urgency};
 use super::session::{Pass, Session};
 use super::upid::Upid;
 use crate::http::{Answer, Call, Client, PROBE_TIMEOUT, REQUEST_TIMEOUT, TransportError};
@@ -39,6 +39,7 @@ pub(super) struct Request {
     path: String,
     body: Body,
     node: Option<NodeName>,
+    urgency: Urgency,
     timeout: Duration,
     asked: Asked,
 }
@@ -52,7 +53,8 @@ impl Request {
     fn new(method: Method, route: &'static str, arguments: &[&(dyn Display + Sync)], object: Object) -> Self {
         let asked = Asked { object, is_read: method == Method::GET };
         let path = format!("{ROOT}{}", path_of(route, arguments));
-        Self { method, route, path, body: Body::Form(Form::new()), node: None, timeout: REQUEST_TIMEOUT, asked }
+        let (body, urgency) = (Body::Form(Form::new()), Urgency::Patient);
+        Self { method, route, path, body, node: None, urgency, timeout: REQUEST_TIMEOUT, asked }
     }
 
     pub(super) fn get(route: &'static str, arguments: &[&(dyn Display + Sync)], object: Object) -> Self {
@@ -92,6 +94,12 @@ impl Request {
     /// The node that the call is passed on to; only so many of ours are there at once.
     pub(super) fn at(mut self, node: &NodeName) -> Self {
         self.node = Some(node.clone());
+        self
+    }
+
+    /// Others wait for it: it must not wait for them.
+    pub(super) const fn urgent(mut self) -> Self {
+        self.urgency = Urgency::Urgent;
         self
     }
 
@@ -193,7 +201,7 @@ impl Api {
 
     async fn send(&self, request: &Request, pass: &Pass) -> Result<Answer, Error> {
         let _turn = match &request.node {
-            Some(node) => Some(self.slots.turn(node).await),
+            Some(node) => Some(self.slots.turn(node, request.urgency).await),
             None => None,
         };
         let mut sent = self.client.send(request.call(pass)).await;

@@ -29,10 +29,35 @@ impl Default for Limits {
 }
 
 /// Turns for calls to one node.
+///
+/// One turn is kept for calls that others wait for: a clone that has not begun and one that nobody has seen end both
+/// keep a place at a storage, and must not stand in line behind what can wait.
 #[derive(Debug)]
 pub(super) struct Slots {
     each: usize,
-    nodes: Mutex<BTreeMap<NodeName, Arc<Semaphore>>>,
+    nodes: Mutex<BTreeMap<NodeName, Arc<Node>>>,
+}
+
+#[derive(Debug)]
+struct Node {
+    all: Arc<Semaphore>,
+    /// Those that may wait come through here first.
+    patient: Arc<Semaphore>,
+}
+
+/// Whether others wait for a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Urgency {
+    /// They do.
+    Urgent,
+    /// It can wait itself.
+    Patient,
+}
+
+/// A turn, until it is dropped.
+pub(super) struct Turn {
+    _all: OwnedSemaphorePermit,
+    _patient: Option<OwnedSemaphorePermit>,
 }
 
 impl Slots {
@@ -40,14 +65,27 @@ impl Slots {
         Self { each: each.max(1), nodes: Mutex::default() }
     }
 
-    /// Waits for a turn; it ends when the permit is dropped.
-    pub(super) async fn turn(&self, node: &NodeName) -> OwnedSemaphorePermit {
-        let semaphore = {
-            let mut nodes = locked(&self.nodes);
-            Arc::clone(nodes.entry(node.clone()).or_insert_with(|| Arc::new(Semaphore::new(self.each))))
+    /// Waits for a turn.
+    pub(super) async fn turn(&self, node: &NodeName, urgency: Urgency) -> Turn {
+        let node =
+            Arc::clone(locked(&self.nodes).entry(node.clone()).or_insert_with(|| Arc::new(Node::new(self.each))));
+        let patient = match urgency {
+            Urgency::Urgent => None,
+            Urgency::Patient => Some(acquired(&node.patient).await),
         };
-        semaphore.acquire_owned().await.expect("the semaphore of a node is never closed")
+        Turn { _all: acquired(&node.all).await, _patient: patient }
     }
+}
+
+impl Node {
+    fn new(each: usize) -> Self {
+        let semaphore = |turns: usize| Arc::new(Semaphore::new(turns.max(1)));
+        Self { all: semaphore(each), patient: semaphore(each.saturating_sub(1)) }
+    }
+}
+
+async fn acquired(semaphore: &Arc<Semaphore>) -> OwnedSemaphorePermit {
+    Arc::clone(semaphore).acquire_owned().await.expect("the semaphore of a node is never closed")
 }
 
 /// A clone nobody asks about any more is forgotten after this long: its task has ended, or an administrator looks.
@@ -154,16 +192,43 @@ mod tests {
         names.iter().map(|name| name.parse().unwrap()).collect()
     }
 
+    const SOON: Duration = Duration::from_secs(1);
+
     #[tokio::test(start_paused = true)]
     async fn a_fourth_call_to_a_node_waits_and_other_nodes_do_not() {
         let slots = Slots::new(3);
         let (busy, free) = ("pve1".parse().unwrap(), "pve2".parse().unwrap());
-        let turns = [slots.turn(&busy).await, slots.turn(&busy).await, slots.turn(&busy).await];
-        let soon = Duration::from_secs(1);
-        assert!(tokio::time::timeout(soon, slots.turn(&busy)).await.is_err());
-        assert!(tokio::time::timeout(soon, slots.turn(&free)).await.is_ok());
+        let turn = |node| slots.turn(node, Urgency::Urgent);
+        let turns = [turn(&busy).await, turn(&busy).await, turn(&busy).await];
+        assert!(tokio::time::timeout(SOON, turn(&busy)).await.is_err());
+        assert!(tokio::time::timeout(SOON, turn(&free)).await.is_ok());
         drop(turns);
-        assert!(tokio::time::timeout(soon, slots.turn(&busy)).await.is_ok());
+        assert!(tokio::time::timeout(SOON, turn(&busy)).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_others_wait_for_finds_a_turn_when_many_can_wait() {
+        let slots = Slots::new(3);
+        let node = node();
+        let turn = |urgency| slots.turn(&node, urgency);
+        let turns = [turn(Urgency::Patient).await, turn(Urgency::Patient).await];
+        let third = tokio::time::timeout(SOON, turn(Urgency::Patient));
+        let urgent = tokio::time::timeout(SOON, turn(Urgency::Urgent));
+        let (third, urgent) = tokio::join!(third, urgent);
+        assert!(third.is_err());
+        assert!(urgent.is_ok());
+        drop(turns);
+        assert!(tokio::time::timeout(SOON, turn(Urgency::Patient)).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn where_one_call_is_allowed_there_is_one() {
+        let slots = Slots::new(1);
+        let node = node();
+        let held = slots.turn(&node, Urgency::Patient).await;
+        assert!(tokio::time::timeout(SOON, slots.turn(&node, Urgency::Urgent)).await.is_err());
+        drop(held);
+        assert!(tokio::time::timeout(SOON, slots.turn(&node, Urgency::Patient)).await.is_ok());
     }
 
     #[tokio::test(start_paused = true)]

@@ -62,7 +62,8 @@ impl Proxmox {
             .maybe("pool", pool.as_ref())
             .maybe("storage", storage)
             .maybe("target", Some(node).filter(|node| **node != source.node));
-        let request = Request::vm(Method::POST, "/nodes/{node}/qemu/{vmid}/clone", source).about(Object::Vm(*id));
+        let request = Request::vm(Method::POST, "/nodes/{node}/qemu/{vmid}/clone", source);
+        let request = request.about(Object::Vm(*id)).urgent();
         match self.api.task(request.with(form)).await {
             Ok(task) => {
                 place.keep(Some(&task));

@@ -38,6 +38,8 @@ impl Proxmox {
         let upid = parsed(task)?;
         let route = "/nodes/{node}/tasks/{upid}/status";
         let request = Request::get(route, &[upid.node(), &upid], Object::Task(task.to_string())).at(upid.node());
+        // Until it is known that a clone has ended, another one waits for its place.
+        let request = if upid.kind() == "qmclone" { request.urgent() } else { request };
         let state = match self.api.call::<Status>(request).await {
             Ok(status) => self.certain(&upid, status.state(&upid)).await?,
             Err(Error::NotFound { .. }) => TaskState::Lost,
