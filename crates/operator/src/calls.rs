@@ -2,9 +2,10 @@
 
 use chassis::metrics::{Entry, Kind, Metrics};
 use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
-use providers::http::{Meter, Observation};
+use providers::http::{Failure, Meter, Observation};
 
 /// The metric.
 pub(crate) const REQUESTS: Entry = Entry {
@@ -12,6 +13,14 @@ pub(crate) const REQUESTS: Entry = Entry {
     kind: Kind::Histogram,
     labels: &["provider", "operation", "code"],
     help: "Time from a request to a hypervisor or platform to the end of its answer, by operation and status",
+};
+
+/// The metric of those that failed.
+pub(crate) const ERRORS: Entry = Entry {
+    name: "hyperfleet_provider_errors_total",
+    kind: Kind::Counter,
+    labels: &["provider", "operation", "class"],
+    help: "Requests to a hypervisor or platform that failed, by operation and class: conflict, throttled, unavailable, refused",
 };
 
 /// From an answer out of memory to the longest call there is.
@@ -24,16 +33,28 @@ struct Labels {
     code: String,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfErrors {
+    provider: &'static str,
+    operation: String,
+    class: &'static str,
+}
+
 /// Counts calls.
-pub(crate) struct Calls(Family<Labels, Histogram, fn() -> Histogram>);
+pub struct Calls {
+    made: Family<Labels, Histogram, fn() -> Histogram>,
+    failed: Family<OfErrors, Counter>,
+}
 
 impl Calls {
     /// A count that `metrics` shows.
-    pub(crate) fn new(metrics: &Metrics) -> Self {
-        let calls: Family<Labels, Histogram, fn() -> Histogram> =
+    pub fn new(metrics: &Metrics) -> Self {
+        let made: Family<Labels, Histogram, fn() -> Histogram> =
             Family::new_with_constructor(|| Histogram::new(SECONDS));
-        metrics.register(REQUESTS, calls.clone());
-        Self(calls)
+        let failed = Family::default();
+        metrics.register(REQUESTS, made.clone());
+        metrics.register(ERRORS, failed.clone());
+        Self { made, failed }
     }
 }
 
@@ -41,6 +62,12 @@ impl Meter for Calls {
     fn observe(&self, observation: &Observation<'_>) {
         let Observation { provider, method, route, outcome, elapsed } = observation;
         let labels = Labels { provider, operation: format!("{method} {route}"), code: (*outcome).to_owned() };
-        self.0.get_or_create(&labels).observe(elapsed.as_secs_f64());
+        self.made.get_or_create(&labels).observe(elapsed.as_secs_f64());
+    }
+
+    fn failed(&self, failure: &Failure<'_>) {
+        let Failure { provider, method, route, class } = failure;
+        let labels = OfErrors { provider, operation: format!("{method} {route}"), class: class.as_str() };
+        self.failed.get_or_create(&labels).inc();
     }
 }

@@ -12,7 +12,7 @@
 //! Each controller is one file with its rules beside it; the roster lists them in the sets that users deploy.
 
 pub mod bootstrap;
-mod calls;
+pub mod calls;
 pub mod chance;
 pub mod cli;
 pub mod controllers;
@@ -27,4 +27,4 @@ use chassis::metrics::Entry;
 pub use roster::{Duty, SETTINGS, Set, select, sets};
 
 /// Metrics of this crate.
-pub const METRICS: &[Entry] = &[calls::REQUESTS, bootstrap::REQUESTS, site::UP, site::TLS_INSECURE, site::ORPHANS];
+pub const METRICS: &[Entry] = &[calls::REQUESTS, calls::ERRORS, bootstrap::REQUESTS, site::UP, site::TLS_INSECURE, site::ORPHANS];

@@ -21,6 +21,7 @@ use ::http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::ext::ReasonPhrase;
+use reconcile::Class;
 use tokio::time::Instant;
 use tower::util::{BoxCloneSyncService, ServiceExt};
 use tower::{BoxError, Service};
@@ -30,7 +31,7 @@ pub use address::{AddressPolicy, AddressRefused, Cidr, CidrError};
 pub use connect::{ConnectError, Endpoint, EndpointError};
 pub use error::TransportError;
 pub use fingerprint::{Fingerprint, FingerprintError};
-pub use meter::{Meter, Observation, Unmetered};
+pub use meter::{Failure, Meter, Observation, Unmetered};
 pub use record::{Exchange, Recorder};
 pub use trust::Trust;
 
@@ -124,6 +125,11 @@ impl Client {
     /// Host and port that calls go to.
     pub fn authority(&self) -> &str {
         self.authority.as_str()
+    }
+
+    /// Reports that a call which was made here failed, and how to go on.
+    pub fn failed(&self, method: &Method, route: &'static str, class: Class) {
+        self.meter.failed(&Failure { provider: self.provider, method, route, class });
     }
 
     /// Makes one call and reads its whole answer. Any status but a redirect is an answer.

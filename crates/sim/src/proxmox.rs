@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 use chassis::{Clock, Tasks};
 
-pub use control::{FaultId, FaultRule};
+pub use control::{FaultId, FaultRule, Logged};
 pub use fixture::Fixture;
 pub use guest::{Act, Hardware, Hook, Inhabitant};
 pub use limits::Limits;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
+use reconcile::Class;
 
 /// One finished call.
 #[derive(Clone, Copy, Debug)]
@@ -19,10 +20,27 @@ pub struct Observation<'a> {
     pub elapsed: Duration,
 }
 
-/// Takes note of finished calls. Called once per call, in the caller's task: it must not block.
+/// One call that did not do what was asked, once somebody has understood its answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Failure<'a> {
+    /// Which provider made it.
+    pub provider: &'static str,
+    /// The verb.
+    pub method: &'a Method,
+    /// The path with placeholders.
+    pub route: &'static str,
+    /// How to go on.
+    pub class: Class,
+}
+
+/// Takes note of finished calls, in the caller's task: it must not block.
 pub trait Meter: Send + Sync {
-    /// Takes note of one call.
+    /// Takes note of one call. Called once per call.
     fn observe(&self, observation: &Observation<'_>);
+
+    /// Takes note that a call failed. Called once per failed call, after [`Meter::observe`]: only the provider knows which
+    /// answers are failures, and of which class.
+    fn failed(&self, failure: &Failure<'_>);
 }
 
 /// The meter of a client that nobody measures.
@@ -31,4 +49,6 @@ pub struct Unmetered;
 
 impl Meter for Unmetered {
     fn observe(&self, _: &Observation<'_>) {}
+
+    fn failed(&self, _: &Failure<'_>) {}
 }

@@ -87,6 +87,11 @@ impl Meter for Counted {
         let call = format!("{} {} {}", seen.provider, seen.method, seen.route);
         self.0.lock().unwrap().push((call, seen.outcome.to_owned()));
     }
+
+    fn failed(&self, failure: &Failure<'_>) {
+        let call = format!("{} {} {}", failure.provider, failure.method, failure.route);
+        self.0.lock().unwrap().push((call, failure.class.as_str().to_owned()));
+    }
 }
 
 #[tokio::test]

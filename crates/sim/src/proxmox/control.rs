@@ -10,7 +10,6 @@ mod view;
 
 use std::collections::VecDeque;
 use std::sync::PoisonError;
-use std::time::Duration;
 
 use http::Uri;
 use serde::Serialize;
@@ -21,42 +20,85 @@ pub(crate) use faults::{Faults, Scene};
 pub(crate) use routes::answer;
 
 use super::schema::Given;
-use super::wire::Request;
+use super::wire::{Dropped, Reply, Request};
 use super::world::World;
 
 /// Every call that was made, the newest ones in full.
 #[derive(Debug, Default)]
 pub(crate) struct CallLog {
     total: u64,
-    recent: VecDeque<CallRecord>,
+    recent: VecDeque<Logged>,
     /// The names that clones were asked for under, and when each call arrived.
     clones: VecDeque<(String, Instant)>,
 }
 
-/// One call.
+/// One call as the server saw it, without its parameters, since some are secrets.
 #[derive(Clone, Debug, Serialize)]
-struct CallRecord {
-    number: u64,
-    method: String,
-    path: String,
-    status: u16,
-    seconds: f64,
+pub struct Logged {
+    /// How many came before it, and itself.
+    pub number: u64,
+    /// The verb.
+    pub method: String,
+    /// The path as sent, without its query.
+    pub path: String,
+    /// The path as the published schema writes it, if it knows the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operation: Option<&'static str>,
+    /// The status of the answer; 0 if none was sent.
+    pub status: u16,
+    /// What stood after the status, or why there was no answer.
+    pub reason: String,
+    /// From its arrival to the answer, or to the moment when nobody waited any more.
+    pub seconds: f64,
 }
 
 /// Calls that are kept in full.
 const KEPT: usize = 10_000;
 
-/// Keeps a call; its parameters stay out, since some are secrets.
-pub(crate) fn record(world: &World, method: &str, uri: &Uri, status: u16, took: Duration) {
-    let mut calls = world.calls.lock().unwrap_or_else(PoisonError::into_inner);
-    calls.total += 1;
-    if calls.recent.len() >= KEPT {
-        calls.recent.pop_front();
+/// Why there was no answer: whoever asked did not wait for it.
+const GIVEN_UP: &str = "given up";
+/// Why there was no answer: a fault closed the connection.
+const DROPPED: &str = "dropped";
+
+/// A call under way. It is logged when it is over, also if the caller gives it up.
+pub(crate) struct Entry<'a> {
+    world: &'a World,
+    method: String,
+    uri: Uri,
+    began: Instant,
+    status: u16,
+    reason: String,
+}
+
+impl<'a> Entry<'a> {
+    /// A call that has just arrived.
+    pub(crate) fn new(world: &'a World, method: String, uri: Uri, began: Instant) -> Self {
+        Self { world, method, uri, began, status: 0, reason: GIVEN_UP.to_owned() }
     }
-    let path = uri.path().strip_prefix("/api2/json").unwrap_or(uri.path()).to_owned();
-    let record =
-        CallRecord { number: calls.total, method: method.to_owned(), path, status, seconds: took.as_secs_f64() };
-    calls.recent.push_back(record);
+
+    /// What the server says to it.
+    pub(crate) fn answered(mut self, reply: &Result<Reply, Dropped>) {
+        (self.status, self.reason) = match reply {
+            Ok(reply) => (reply.status, reply.reason.clone()),
+            Err(Dropped) => (0, DROPPED.to_owned()),
+        };
+    }
+}
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        let path = self.uri.path().strip_prefix("/api2/json").unwrap_or(self.uri.path()).to_owned();
+        let operation = self.world.catalogue().find(&self.method, &path).map(|found| found.template);
+        let (method, reason) = (std::mem::take(&mut self.method), std::mem::take(&mut self.reason));
+        let seconds = self.began.elapsed().as_secs_f64();
+        let mut calls = self.world.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.total += 1;
+        if calls.recent.len() >= KEPT {
+            calls.recent.pop_front();
+        }
+        let number = calls.total;
+        calls.recent.push_back(Logged { number, method, path, operation, status: self.status, reason, seconds });
+    }
 }
 
 /// Keeps when a clone was asked for, before anybody has looked at whether it may be.

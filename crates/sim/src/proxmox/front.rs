@@ -43,7 +43,7 @@ pub(crate) async fn answer(
     }
     let started = Instant::now();
     let compress = accepts_gzip(&request);
-    let (verb, uri) = (request.method().to_string(), request.uri().clone());
+    let entry = control::Entry::new(world, request.method().to_string(), request.uri().clone(), started);
     let reply = match Request::read(&request, world.limits.body) {
         Ok(request) => {
             control::arrived(world, &request, started);
@@ -51,8 +51,7 @@ pub(crate) async fn answer(
         }
         Err(reply) => Ok(reply),
     };
-    let status = reply.as_ref().map_or(0, |reply| reply.status);
-    control::record(world, &verb, &uri, status, started.elapsed());
+    entry.answered(&reply);
     let reply = reply?;
     let now = world.now();
     let response = reply.write(reply.status >= 400, &mut world.state().rng, now);

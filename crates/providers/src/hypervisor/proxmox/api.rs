@@ -204,11 +204,20 @@ impl Api {
             Some(node) => Some(self.slots.turn(node, request.urgency).await),
             None => None,
         };
-        let mut sent = self.client.send(request.call(pass)).await;
+        let mut sent = self.exchange(request, pass).await;
         if request.asked.is_read && matches!(sent, Err(TransportError::Interrupted { .. })) {
             // Most likely the server closed a kept connection just then; a read can simply be made again.
-            sent = self.client.send(request.call(pass)).await;
+            sent = self.exchange(request, pass).await;
         }
         sent.map_err(|error| request.asked.unreached(error))
+    }
+
+    /// One request on its way and back; if it failed, that is counted.
+    async fn exchange(&self, request: &Request, pass: &Pass) -> Result<Answer, TransportError> {
+        let sent = self.client.send(request.call(pass)).await;
+        if let Some(error) = request.asked.trouble(&sent) {
+            self.client.failed(&request.method, request.route, error.class());
+        }
+        sent
     }
 }

@@ -41,6 +41,15 @@ pub(super) struct Asked {
 }
 
 impl Asked {
+    /// What is wrong with what came of one request, if anything is.
+    pub(super) fn trouble(&self, sent: &Result<Answer, TransportError>) -> Option<Error> {
+        match sent {
+            Ok(answer) if succeeded(answer.status) => None,
+            Ok(answer) => Some(self.refused(answer)),
+            Err(error) => Some(self.unreached(error.clone())),
+        }
+    }
+
     /// What an answer other than success means.
     pub(super) fn refused(&self, answer: &Answer) -> Error {
         let body: Option<Envelope<Value>> = serde_json::from_slice(&answer.body).ok();

@@ -14,7 +14,7 @@ use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use super::api::{FORM, ROOT};
-use super::classify::{Asked, succeeded};
+use super::classify::Asked;
 use super::decode::{Envelope, flag};
 use super::form::{Form, value_of};
 use crate::http::{Call, Client, REQUEST_TIMEOUT};
@@ -203,10 +203,12 @@ async fn login(client: &Client, user: &str, password: &SecretString) -> Result<T
     let path = format!("{ROOT}{ROUTE}");
     let (subject, body) = (asked.object.to_string(), form.encode().into());
     let call = Call { method: Method::POST, route: ROUTE, subject, path, headers, body, timeout: REQUEST_TIMEOUT };
-    let answer = client.send(call).await.map_err(|error| asked.unreached(error))?;
-    if !succeeded(answer.status) {
-        return Err(asked.refused(&answer));
+    let sent = client.send(call).await;
+    if let Some(error) = asked.trouble(&sent) {
+        client.failed(&Method::POST, ROUTE, error.class());
+        return Err(error);
     }
+    let answer = sent.map_err(|error| asked.unreached(error))?;
     let login: Option<Envelope<Login>> = serde_json::from_slice(&answer.body).ok();
     match login.and_then(|login| login.data) {
         Some(Login { second_factor: true, .. }) => {

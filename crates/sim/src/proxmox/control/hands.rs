@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::faults::FaultRule;
-use super::view;
+use super::{Logged, view};
 use crate::proxmox::Simulator;
 use crate::proxmox::model::{Config, Vm};
 
@@ -140,6 +140,12 @@ impl Simulator {
         let counts =
             |path: &str| with.iter().all(|word| path.contains(word)) && !without.iter().any(|word| path.contains(word));
         calls.recent.iter().filter(|call| counts(&call.path)).count()
+    }
+
+    /// The calls so far, the oldest first, as far as they are kept.
+    pub fn log(&self) -> Vec<Logged> {
+        let calls = self.world.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.recent.iter().cloned().collect()
     }
 
     /// All calls so far, those that are not kept in full any more included.
