@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand};
 use protocol::{Beacon, Seed, Stage, path};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::{Ending, Host, Line, Machine, Patience, Wire, hardening, live, power_off, seed};
+use crate::{Ending, Host, Line, Machine, Patience, Wire, hardening, live, power_off, program, seed};
 
 /// The exit code of a program that has nothing to do on this machine.
 const NOT_OURS: u8 = 3;
@@ -132,7 +132,7 @@ fn lives(flags: &Flags, seed: &Seed, firmware: &str) -> Result<Ending, String> {
 async fn life(flags: &Flags, seed: &Seed, firmware: &str) -> Result<Ending, String> {
     let line = Wire::new(seed).map_err(|error| error.to_string())?;
     let host = Host::new(&flags.run_dir, flags.user.clone());
-    if let Err(trouble) = prepare(flags) {
+    if let Err(trouble) = prepare(flags, seed) {
         let beacon = Beacon { stage: Stage::Prepare, trouble: trouble.clone(), clock: host.clock() };
         let beacon = serde_json::to_vec(&beacon).expect("texts have a form in JSON");
         line.beacon(&path::beacon(&seed.id), beacon).await;
@@ -148,7 +148,10 @@ async fn life(flags: &Flags, seed: &Seed, firmware: &str) -> Result<Ending, Stri
     }
 }
 
-fn prepare(flags: &Flags) -> Result<(), String> {
+fn prepare(flags: &Flags, seed: &Seed) -> Result<(), String> {
+    if let Some(pin) = &seed.agent {
+        program::is_pinned(Path::new(program::OURS), pin)?;
+    }
     if !flags.allow_swap {
         hardening::refuse_swap(Path::new("/proc/swaps"))?;
     }

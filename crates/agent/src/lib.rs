@@ -4,6 +4,9 @@
 //!   seed ─▶ is this the machine? ── no ──▶ exit 3, nothing is touched
 //!                  │ yes
 //!                  ▼
+//!   is this the agent that the seed pins, if it pins one? ── no ──▶ beacon, power-off
+//!                  │ yes
+//!                  ▼
 //!   start ── plan, lease ──▶ work begins ──▶ started
 //!     │                        │   ▲ lease, again and again: go on, drain, end
 //!     │ not reached,           ▼   │
@@ -24,6 +27,7 @@ mod life;
 mod line;
 mod machine;
 pub mod power_off;
+mod program;
 pub mod seed;
 mod uuid;
 mod wire;

@@ -13,6 +13,8 @@ pub use iso::{IsoError, file};
 
 /// The fields that are text.
 const TEXTS: [&str; 5] = ["url", "authority", "id", "token", "machine"];
+/// The field that may be missing.
+const PIN: &str = "agent";
 
 /// A seed that cannot be used; says which field is wrong and never what it holds.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,13 +52,17 @@ pub fn parse(text: &[u8]) -> Result<Seed, SeedError> {
     if fields.get("version").and_then(Value::as_u64) != Some(u64::from(VERSION)) {
         return Err(SeedError::Version);
     }
-    if let Some(unknown) = fields.keys().find(|name| *name != "version" && !TEXTS.contains(&name.as_str())) {
+    let is_known = |name: &str| name == "version" || name == PIN || TEXTS.contains(&name);
+    if let Some(unknown) = fields.keys().find(|name| !is_known(name)) {
         return Err(SeedError::Unknown(unknown.chars().take(40).collect()));
     }
     for field in TEXTS {
         if fields.get(field).and_then(Value::as_str).is_none_or(str::is_empty) {
             return Err(wrong(field, "a text"));
         }
+    }
+    if fields.get(PIN).is_some_and(|pin| !pin.as_str().is_some_and(is_sha256)) {
+        return Err(wrong(PIN, "a SHA-256 in 64 small hexadecimal digits"));
     }
     // Not by the error of the reader, which may show what a field holds: by now there is nothing left to complain about.
     let seed: Seed =
@@ -75,6 +81,10 @@ fn check(seed: Seed) -> Result<Seed, SeedError> {
         }
     }
     Ok(seed)
+}
+
+fn is_sha256(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 fn wrong(field: &'static str, expected: &'static str) -> SeedError {

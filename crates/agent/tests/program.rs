@@ -193,3 +193,34 @@ async fn files_on_a_disk_are_refused_and_people_are_told() {
     assert!(beacon.body["trouble"].as_str().unwrap().contains("is not in memory"));
     assert!(!server.has_seen(TOKEN));
 }
+
+/// SHA-256 of a program, said by another one.
+fn sha256sum(program: &str) -> String {
+    let output = std::process::Command::new("sha256sum").arg(program).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().split_whitespace().next().expect("a hash and a name").to_owned()
+}
+
+#[tokio::test]
+async fn threat_17_another_agent_than_the_seed_pins_powers_off_with_its_token_unused() {
+    let (server, authority) = service(plan(&["true"]), Order::GoOn).await;
+    let other = sha256sum("/bin/sh");
+    let guest = Guest::new(&protocol::Seed { agent: Some(other.clone()), ..server.seed(&authority) }, MACHINE);
+    let run = guest.runs().await;
+    assert_eq!((run.code, guest.powered_off()), (Some(1), true), "{}", run.log);
+    let [beacon] = &server.heard()[..] else { panic!("one beacon: {:?}", server.heard()) };
+    assert_eq!((beacon.path.clone(), &beacon.body["stage"]), (path::beacon(ID), &json!("prepare")));
+    let trouble = beacon.body["trouble"].as_str().unwrap();
+    let ours = sha256sum(env!("CARGO_BIN_EXE_hyperfleet-agent"));
+    assert!(trouble.contains(&ours) && trouble.contains(&other), "{trouble}");
+    assert!(!server.has_seen(TOKEN) && !run.log.contains("canary"), "{}", run.log);
+}
+
+#[tokio::test]
+async fn threat_17_the_agent_that_the_seed_pins_works() {
+    let (server, authority) = service(plan(&["true"]), Order::GoOn).await;
+    let pin = sha256sum(env!("CARGO_BIN_EXE_hyperfleet-agent"));
+    let guest = Guest::new(&protocol::Seed { agent: Some(pin), ..server.seed(&authority) }, MACHINE);
+    let run = guest.runs().await;
+    assert_eq!((run.code, guest.powered_off()), (Some(0), true), "{}", run.log);
+    assert_eq!(reports(&server)[1]["exitCode"], 0, "{}", run.log);
+}

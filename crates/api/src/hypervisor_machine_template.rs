@@ -12,7 +12,7 @@ pub use network::{Network, NetworkMode, StaticConfig};
 pub use status::{HypervisorMachineTemplateStatus, ResolvedImage};
 
 use crate::grant::NamespaceSelector;
-use crate::names::{NodeName, StorageName};
+use crate::names::{Digest, NodeName, StorageName};
 use crate::quantity::Quantity;
 use crate::reference::ObjectRef;
 use crate::span::Span;
@@ -121,6 +121,10 @@ pub struct Attestation {
     #[x_kube(validation = Rule::new("duration(self) >= duration('1m') && duration(self) <= duration('24h')")
         .message("joinTokenTTL must be between 1m and 24h"))]
     pub join_token_ttl: Span,
+    /// SHA-256 of the agent's program in the image, as `sha256sum` prints it. A machine whose agent is another program
+    /// powers off before it has used its token. Unset: any agent.
+    #[serde(default, rename = "agentSHA256", skip_serializing_if = "Option::is_none")]
+    pub agent_sha256: Option<Digest>,
 }
 
 words! {
@@ -162,7 +166,7 @@ pub struct RetryPolicy {
 
 impl Default for Attestation {
     fn default() -> Self {
-        Self { method: default_method(), join_token_ttl: default_token_ttl() }
+        Self { method: default_method(), join_token_ttl: default_token_ttl(), agent_sha256: None }
     }
 }
 

@@ -27,4 +27,5 @@ use chassis::metrics::Entry;
 pub use roster::{Duty, SETTINGS, Set, select, sets};
 
 /// Metrics of this crate.
-pub const METRICS: &[Entry] = &[calls::REQUESTS, calls::ERRORS, bootstrap::REQUESTS, site::UP, site::TLS_INSECURE, site::ORPHANS];
+pub const METRICS: &[Entry] =
+    &[calls::REQUESTS, calls::ERRORS, bootstrap::REQUESTS, site::UP, site::TLS_INSECURE, site::ORPHANS];

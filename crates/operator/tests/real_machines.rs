@@ -224,6 +224,43 @@ async fn r3_1_a_story_is_applied_runs_and_leaves_nothing_behind() {
     assert!(town.simulator.ended().is_none(), "{}", town.simulator.output());
 }
 
+/// Agents that this program started, by their ids.
+fn agents_of(simulator: u32) -> Vec<i32> {
+    let children = |task: &Path| std::fs::read_to_string(task.join("children")).unwrap_or_default();
+    let tasks = std::fs::read_dir(format!("/proc/{simulator}/task")).unwrap();
+    let children: Vec<String> = tasks.map(|task| children(&task.unwrap().path())).collect();
+    let ids = children.iter().flat_map(|ids| ids.split_whitespace()).filter_map(|id| id.parse().ok());
+    ids.filter(|id: &i32| {
+        std::fs::read_to_string(format!("/proc/{id}/comm")).is_ok_and(|name| name.starts_with("hyperfleet-agen"))
+    })
+    .collect()
+}
+
+/// The agent in a machine stands still, as if it was killed while its machine runs on: no lease, no report, no power-off.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "minutes: make soak"]
+async fn threat_2_a_machine_whose_agent_stands_still_is_destroyed_at_the_deadline() {
+    let town = Town::new("zero").await;
+    let before = town.there().await;
+    let operator = town.operator(free_port());
+    let story = town.story(&["true"]);
+    let without_claim: Vec<&str> = story.split("\n---\n").filter(|text| !text.contains("\"MachineClaim\"")).collect();
+    town.apply(&without_claim.join("\n---\n")).await;
+    let mut claim = Town::claim("left", &["sleep", "600"]);
+    claim["spec"]["lifecycle"] = json!({ "ttl": "10m", "maxLifetime": "1m" });
+    town.apply(&claim.to_string()).await;
+    town.phase("left", &["Busy"]).await;
+    let [agent] = agents_of(town.simulator.pid())[..] else { panic!("one agent: {}", town.simulator.output()) };
+    let agent = rustix::process::Pid::from_raw(agent).unwrap();
+    rustix::process::kill_process(agent, rustix::process::Signal::STOP).unwrap();
+    town.phase("left", &["Failed"]).await;
+    let told = town.kubectl(&["describe", "machineclaim", "left"]).await;
+    assert!(told.contains("LifetimeExceeded") && told.contains("are gone"), "{told}");
+    assert_eq!(town.there().await, before, "{}", operator.output());
+    operator.signal(Signal::Terminate);
+    assert!(operator.wait(SOON).await.success(), "{}", operator.output());
+}
+
 /// The operator is killed at these moments of a claim's life, in milliseconds, and started again: one VM, then none.
 async fn killed_at(profile: &str, moments: &[u64]) {
     let town = Town::new(profile).await;

@@ -14,11 +14,15 @@ mod crashes;
 mod guests;
 #[path = "virtual_machines/mistakes.rs"]
 mod mistakes;
+#[path = "virtual_machines/named.rs"]
+mod named;
 #[path = "virtual_machines/orphans.rs"]
 mod orphans;
 #[path = "virtual_machines/storms.rs"]
 mod storms;
 #[path = "virtual_machines/templates.rs"]
 mod templates;
+#[path = "virtual_machines/threats.rs"]
+mod threats;
 #[path = "virtual_machines/yard.rs"]
 mod yard;

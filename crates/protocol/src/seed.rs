@@ -28,13 +28,18 @@ pub struct Seed {
     pub token: SecretString,
     /// The UUID in the machine's firmware. On any other machine the agent does nothing, least of all power off.
     pub machine: String,
+    /// SHA-256 of the agent's program, in small hexadecimal digits: any other program does not use the seed. None: any
+    /// program does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 impl fmt::Debug for Seed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { version, url, authority: _, id, token: _, machine } = self;
+        let Self { version, url, authority: _, id, token: _, machine, agent } = self;
         let mut shown = f.debug_struct("Seed");
         shown.field("version", version).field("url", url).field("id", id).field("machine", machine);
+        shown.field("agent", agent);
         shown.finish_non_exhaustive()
     }
 }

@@ -12,6 +12,7 @@ fn seed() -> Seed {
         id: "5d1d9be8-0000-4000-8000-000000000001".to_owned(),
         token: "very-secret".to_owned().into(),
         machine: "5d1d9be8-0000-4000-8000-000000000002".to_owned(),
+        agent: None,
     }
 }
 

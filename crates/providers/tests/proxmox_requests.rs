@@ -193,7 +193,7 @@ fn what_the_schemas_do_not_allow_is_noticed() {
 }
 
 #[tokio::test]
-async fn p19_a_linked_clone_names_no_storage_and_carries_its_owner() {
+async fn p19_r8_2_a_linked_clone_names_no_storage_and_carries_its_owner() {
     let server = Server::new();
     let proxmox = proxmox(&server);
     let image = proxmox.inspect(&vm("9000")).await.unwrap();
@@ -228,7 +228,7 @@ async fn an_image_that_cannot_be_linked_is_refused_or_copied_as_configured() {
 }
 
 #[tokio::test]
-async fn p26_what_is_not_ours_is_read_and_never_changed() {
+async fn p26_r8_7_what_is_not_ours_is_read_and_never_changed() {
     let server = Server::new();
     let proxmox = proxmox(&server);
     let foreign = proxmox.look(&vm("9000"), Whose::AnyOfOurs).await.unwrap_err();

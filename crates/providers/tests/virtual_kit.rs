@@ -38,7 +38,7 @@ fn outcome(report: &Report, case: Case) -> &Outcome {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p24_a_hypervisor_in_memory_passes_the_kit() {
+async fn p24_r11_1_a_hypervisor_in_memory_passes_the_kit() {
     let hypervisor = hypervisor();
     let report = Kit::new(&hypervisor, &hypervisor, bench(&hypervisor)).run().await;
     println!("{report}");

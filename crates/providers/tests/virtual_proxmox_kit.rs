@@ -25,7 +25,7 @@ async fn run(cluster: &Cluster, seed: SeedKind, profile: Profile) -> Report {
 #[case(Release::V8)]
 #[case(Release::V9)]
 #[tokio::test(start_paused = true)]
-async fn p24_proxmox_passes_the_kit_under_each_latency_profile(#[case] release: Release) {
+async fn p24_r11_2_r11_5_proxmox_passes_the_kit_under_each_latency_profile(#[case] release: Release) {
     for profile in Profile::ALL {
         let cluster = Cluster::new(release, profile, 1).await;
         let report = run(&cluster, SeedKind::Iso, profile).await;
@@ -42,7 +42,7 @@ async fn p24_proxmox_passes_the_kit_under_each_latency_profile(#[case] release: 
 #[case(SeedKind::Smbios)]
 #[case(SeedKind::Native)]
 #[tokio::test(start_paused = true)]
-async fn every_seed_passes(#[case] seed: SeedKind) {
+async fn r8_4_every_seed_passes(#[case] seed: SeedKind) {
     let cluster = Cluster::new(Release::V9, Profile::NVME_LINKED, 2).await;
     run(&cluster, seed, Profile::NVME_LINKED).await;
 }

@@ -39,12 +39,23 @@ fn a_good_seed_is_read() {
 #[case("token", json!(""), "field token of the seed must be a text")]
 #[case("token", json!(["canary"]), "field token of the seed must be a text")]
 #[case("machine", json!("00000000-0000-0000-0000-000000000000"), "field machine of the seed must be a UUID")]
+#[case("agent", json!("canary"), "field agent of the seed must be a SHA-256")]
+#[case("agent", json!("BA7816BF".repeat(8)), "field agent of the seed must be a SHA-256")]
+#[case("agent", json!(null), "field agent of the seed must be a SHA-256")]
 #[case("insecure", json!(true), "a field \"insecure\" that is not known")]
 fn a_bad_field_is_named_with_a_remedy(#[case] field: &str, #[case] value: Value, #[case] says: &str) {
     let mut seed = good();
     seed[field] = value;
     let said = complaint(&seed);
     assert!(said.contains(says), "{said}");
+}
+
+#[test]
+fn a_seed_may_pin_the_agent() {
+    assert_eq!(parse(good().to_string().as_bytes()).unwrap().agent, None);
+    let mut seed = good();
+    seed["agent"] = json!("0123456789abcdef".repeat(4));
+    assert_eq!(json!(parse(seed.to_string().as_bytes()).unwrap().agent), seed["agent"]);
 }
 
 #[test]

@@ -101,6 +101,7 @@ impl Server {
             id: ID.to_owned(),
             token: TOKEN.to_owned().into(),
             machine: MACHINE.to_owned(),
+            agent: None,
         }
     }
 }

@@ -208,6 +208,11 @@ fn proof() -> Vec<Row> {
             "spec.attestation.joinTokenTTL",
         ),
         create(
+            "a pinned agent is named by its whole hash, as sha256sum prints it",
+            |o| put(o, "/spec/attestation/agentSHA256", json!("BA7816BF")),
+            "spec.attestation.agentSHA256",
+        ),
+        create(
             "user data is not empty",
             |o| put(o, "/spec/cloudInit", json!({ "userData": "" })),
             "spec.cloudInit.userData",

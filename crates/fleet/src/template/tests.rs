@@ -223,7 +223,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn p4_a_unique_name_and_its_number_mean_the_same_image(rows in any_rows(), name in prop::sample::select(vec!["debian", "ubuntu"])) {
+    fn p4_r2_2_a_unique_name_and_its_number_mean_the_same_image(rows in any_rows(), name in prop::sample::select(vec!["debian", "ubuntu"])) {
         let nodes = [node("a"), node("b")];
         let asked: ProxmoxImage = serde_json::from_value(json!({ "templateName": name })).unwrap();
         let named: Vec<&Row> = rows.iter()
@@ -241,7 +241,7 @@ proptest! {
 
     /// The oracle adds up in its own words what must be there.
     #[test]
-    fn p3_a_template_is_valid_exactly_when_machines_can_be_made(
+    fn p3_r2_4_a_template_is_valid_exactly_when_machines_can_be_made(
         cpu in 1_u16..24, memory in 1_u64..96, disk in 1_u64..16, linkable: bool, linked: bool, fallback: bool,
         has_tpm: bool, is_image: bool, on_a: bool, bridge in prop::sample::select(vec!["vmbr0", "vmbr7"]),
         storage in prop::sample::select(vec!["disks", "nowhere"]), ready: bool,

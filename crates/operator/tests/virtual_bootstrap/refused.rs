@@ -6,7 +6,7 @@ use sim::world::World;
 use crate::post::{Agent, Answer, CLAIMS, Machine, Post};
 
 #[test]
-fn p14_whoever_is_not_the_machine_gets_the_same_answer_whatever_the_reason() {
+fn p14_r6_3_whoever_is_not_the_machine_gets_the_same_answer_whatever_the_reason() {
     World::run(1, async |world: World| {
         let post = Post::new(&world, &["a"]).await;
         let (machine, late, deleted) = (post.claim(1).await, post.claim(2).await, post.claim(3).await);

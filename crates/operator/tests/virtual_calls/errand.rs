@@ -17,38 +17,47 @@ pub(crate) enum Errand {
     Inspect(u32),
     Clone(u32),
     Power(u32, bool),
-    Look(u32),
-    Configure(u32),
-    Resize(u32),
     Stage(u32),
     Discard(u32),
-    Turn(u32, PowerAction),
-    Destroy(u32),
     Leftovers(u32),
+    Look(u32, Then),
+}
+
+/// What follows a look.
+#[derive(Clone, Debug)]
+pub(crate) enum Then {
+    Nothing,
+    Configure,
+    Resize,
+    Turn(PowerAction),
+    Destroy,
 }
 
 /// Any errands, most of them about few machines, so that they meet what others did before.
 pub(crate) fn errands() -> impl Strategy<Value = Vec<Errand>> {
     let vm = || 1_000_u32..1_003;
     let action = prop_oneof![Just(PowerAction::Start), Just(PowerAction::Shutdown), Just(PowerAction::Stop)];
+    let then = prop_oneof![
+        Just(Then::Nothing),
+        Just(Then::Configure),
+        Just(Then::Resize),
+        action.prop_map(Then::Turn),
+        Just(Then::Destroy),
+    ];
     let errand = prop_oneof![
-        Just(Errand::Health),
-        Just(Errand::Permissions),
-        Just(Errand::Inventory),
-        Just(Errand::Images),
-        any::<bool>().prop_map(Errand::Networks),
-        (9_000_u32..9_004).prop_map(Errand::Inspect),
-        vm().prop_map(Errand::Clone),
-        vm().prop_map(Errand::Clone),
-        (vm(), any::<bool>()).prop_map(|(vm, here)| Errand::Power(vm, here)),
-        vm().prop_map(Errand::Look),
-        vm().prop_map(Errand::Configure),
-        vm().prop_map(Errand::Resize),
-        vm().prop_map(Errand::Stage),
-        vm().prop_map(Errand::Discard),
-        (vm(), action).prop_map(|(vm, action)| Errand::Turn(vm, action)),
-        vm().prop_map(Errand::Destroy),
-        vm().prop_map(Errand::Leftovers),
+        1 => Just(Errand::Health),
+        1 => Just(Errand::Permissions),
+        1 => Just(Errand::Inventory),
+        1 => Just(Errand::Images),
+        1 => any::<bool>().prop_map(Errand::Networks),
+        1 => (9_000_u32..9_004).prop_map(Errand::Inspect),
+        1 => vm().prop_map(Errand::Clone),
+        1 => vm().prop_map(Errand::Clone),
+        1 => (vm(), any::<bool>()).prop_map(|(vm, here)| Errand::Power(vm, here)),
+        1 => vm().prop_map(Errand::Stage),
+        1 => vm().prop_map(Errand::Discard),
+        1 => vm().prop_map(Errand::Leftovers),
+        5 => (vm(), then).prop_map(|(vm, then)| Errand::Look(vm, then)),
     ];
     prop::collection::vec(errand, 1..25)
 }
@@ -86,14 +95,14 @@ impl Errand {
             Self::Stage(id) => drop(proxmox.stage_seed(&machine(id), &allocation(), &seed()).await),
             Self::Discard(id) => drop(proxmox.discard_seed(&machine(id), &allocation()).await),
             Self::Leftovers(id) => drop(proxmox.leftovers(&machine(id), &["disks".parse().unwrap()]).await),
-            Self::Look(id) | Self::Configure(id) | Self::Resize(id) | Self::Turn(id, _) | Self::Destroy(id) => {
+            Self::Look(id, then) => {
                 let Ok(seen) = proxmox.look(&machine(id), Whose::AnyOfOurs).await else { return };
-                match self {
-                    Self::Configure(_) => drop(proxmox.configure(&seen, &Shape::default()).await),
-                    Self::Resize(_) => drop(proxmox.resize(&seen, Gib(30)).await),
-                    Self::Turn(_, action) => drop(proxmox.power(&seen, *action).await),
-                    Self::Destroy(_) => drop(proxmox.destroy(&seen).await),
-                    _ => {}
+                match then {
+                    Then::Nothing => {}
+                    Then::Configure => drop(proxmox.configure(&seen, &Shape::default()).await),
+                    Then::Resize => drop(proxmox.resize(&seen, Gib(30)).await),
+                    Then::Turn(action) => drop(proxmox.power(&seen, action).await),
+                    Then::Destroy => drop(proxmox.destroy(&seen).await),
                 }
             }
         }

@@ -26,7 +26,9 @@ impl Spans {
         let mut tally = BTreeMap::new();
         for fields in self.closed.lock().unwrap().iter() {
             assert_eq!((fields["provider"].as_str(), fields["otel.kind"].as_str()), ("proxmox", "client"));
-            *tally.entry((fields["otel.name"].clone(), fields["status"].clone())).or_default() += 1;
+            *tally
+                .entry((fields["otel.name"].clone(), fields.get("status").cloned().unwrap_or_default()))
+                .or_default() += 1;
         }
         tally
     }

@@ -41,7 +41,7 @@ pub(crate) async fn until(yard: &Yard, name: &str, phase: &str, seconds: u64) ->
 }
 
 #[test]
-fn a_claim_runs_its_command_and_leaves_nothing_behind() {
+fn r3_2_r3_3_r3_10_a_claim_runs_its_command_and_leaves_nothing_behind() {
     World::run(1, async |world| {
         let (yard, pve) = Yard::with_template(&world).await;
         let before = there(&pve);
@@ -65,7 +65,7 @@ fn a_claim_runs_its_command_and_leaves_nothing_behind() {
     });
 }
 
-fn vm_of(status: &Value) -> u32 {
+pub(crate) fn vm_of(status: &Value) -> u32 {
     status["allocation"]["vmId"].as_u64().unwrap().try_into().unwrap()
 }
 
@@ -102,7 +102,7 @@ fn p18_events_tell_the_story_once() {
 
 /// A claim is deleted at some moment of its life: nothing stays, and nobody else's VM is touched.
 #[test]
-fn p7_a_claim_deleted_at_any_moment_leaves_nothing_behind() {
+fn p7_r3_5_r8_6_a_claim_deleted_at_any_moment_leaves_nothing_behind() {
     let moments: Vec<u64> = (0..50).collect();
     across(&moments, |moment| {
         World::run(100 + moment, async |world| {
@@ -141,7 +141,7 @@ fn a_machine_whose_agent_never_calls_fails_with_what_is_known() {
 }
 
 #[test]
-fn a_token_that_runs_out_ends_the_machine() {
+fn r6_5_a_token_that_runs_out_ends_the_machine() {
     World::run(5, async |world| {
         let (yard, pve) = Yard::with_template(&world).await;
         yard.guests.without_agent();
@@ -175,7 +175,7 @@ fn limits_end_machines_that_outlive_them() {
 
 /// P27: stop to nothing left within five minutes, also if the operator was away when it happened.
 #[test]
-fn p27_a_stopped_vm_is_noticed_and_removed_in_time() {
+fn p27_r3_8_a_stopped_vm_is_noticed_and_removed_in_time() {
     let cases: Vec<u64> = (0..12).collect();
     across(&cases, |case| {
         World::run(200 + case, async |world| {
@@ -227,7 +227,7 @@ fn somebody_else_with_the_same_token_shuts_both_out() {
 }
 
 #[test]
-fn p1_nothing_is_made_while_the_hypervisor_does_not_answer() {
+fn p1_r1_3_nothing_is_made_while_the_hypervisor_does_not_answer() {
     World::run(9, async |world| {
         let (yard, pve) = Yard::with_template(&world).await;
         world.partition("operator", "pve", Direction::Both);

@@ -64,7 +64,7 @@ fn p1_an_outage_is_noticed_and_so_is_its_end() {
 }
 
 #[test]
-fn p1_a_new_secret_is_used_without_a_restart() {
+fn p1_r1_5_a_new_secret_is_used_without_a_restart() {
     World::run(1, async |world: World| {
         let (yard, pve) = Yard::with_cluster(&world).await;
         let renewed = pve.renew_secret(TOKEN).unwrap();
@@ -78,7 +78,7 @@ fn p1_a_new_secret_is_used_without_a_restart() {
 }
 
 #[test]
-fn p23_secrets_of_external_secrets_come_late_change_and_come_back() {
+fn p23_r9_5_secrets_of_external_secrets_come_late_change_and_come_back() {
     World::run(1, async |world: World| {
         let yard = Yard::new(&world);
         yard.hypervisor("pve");
@@ -166,7 +166,7 @@ fn a_privilege_that_is_taken_away_later_is_noticed_at_the_next_check() {
 }
 
 #[test]
-fn p2_clusters_do_not_delay_each_other_and_never_mix() {
+fn p2_r1_4_clusters_do_not_delay_each_other_and_never_mix() {
     let names = ["one", "two", "three", "four"];
     across(&seeds(1, 6), |seed| {
         World::run(seed, async |world: World| {

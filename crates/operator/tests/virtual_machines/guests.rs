@@ -13,6 +13,7 @@ use http_body_util::BodyExt;
 use operator::bootstrap::{Peer, digest};
 use protocol::Plan;
 use sim::proxmox::{Hardware, Hook};
+use tokio::sync::Notify;
 use tower::ServiceExt;
 
 /// Where guests find the bootstrap service, and what became of them.
@@ -24,6 +25,8 @@ pub(crate) struct Guests {
     seeds: Arc<Mutex<BTreeMap<String, protocol::Seed>>>,
     /// Guests that never get to their agent.
     dead: Arc<Mutex<bool>>,
+    /// Ends the agents of guests that run.
+    kill: Arc<Notify>,
 }
 
 impl Guests {
@@ -35,6 +38,11 @@ impl Guests {
     /// From now on guests boot and do nothing.
     pub(crate) fn without_agent(&self) {
         *self.dead.lock().unwrap() = true;
+    }
+
+    /// Kills the agents that run now, and nothing else: their VMs go on without them.
+    pub(crate) fn kill_agents(&self) {
+        self.kill.notify_waiters();
     }
 
     pub(crate) fn endings(&self) -> Vec<(u32, Ending)> {
@@ -63,13 +71,21 @@ impl Guests {
             return std::future::pending().await;
         };
         self.seeds.lock().unwrap().insert(hardware.uuid.clone(), seed.clone());
-        let peer = Peer {
-            address: IpAddr::from([10, 0, 0, hardware.vmid.to_be_bytes()[3]]),
-            key: Some(digest(format!("key of a run of {}", hardware.uuid).as_bytes())),
-        };
-        let line = Through { guests: self.clone(), peer };
-        let ending = live(&seed, &hardware.uuid, &line, &Bench, &Patience::default()).await;
-        self.endings.lock().unwrap().push((hardware.vmid, ending));
+        let line = self.line(hardware.vmid, &hardware.uuid);
+        let patience = Patience::default();
+        tokio::select! {
+            ending = live(&seed, &hardware.uuid, &line, &Bench, &patience) => {
+                self.endings.lock().unwrap().push((hardware.vmid, ending));
+            }
+            () = self.kill.notified() => std::future::pending().await,
+        }
+    }
+
+    /// The service as the guest of this VM reaches it, with the guest's own key.
+    pub(crate) fn line(&self, vmid: u32, uuid: &str) -> Through {
+        let address = IpAddr::from([10, 0, 0, vmid.to_be_bytes()[3]]);
+        let key = Some(digest(format!("key of a run of {uuid}").as_bytes()));
+        Through { guests: self.clone(), peer: Peer { address, key } }
     }
 }
 

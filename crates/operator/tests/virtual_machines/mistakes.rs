@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sim::world::World;
 
 use crate::claims::until;
-use crate::yard::{CLAIMS, CLUSTERS, SECRETS, TEMPLATES, Yard};
+use crate::yard::{CLAIMS, CLUSTERS, TEMPLATES, Yard};
 
 type Change = fn(&mut Value);
 
@@ -138,26 +138,5 @@ fn a_range_without_a_free_number_and_nodes_without_room_are_waited_for() {
         let (_, reason, message) = yard.claim_condition("stays", "Provisioning").await;
         assert_eq!(reason, "NoNodeFits");
         assert!(message.contains("pve1 is cordoned") && message.contains("pve2 is cordoned"), "{message}");
-    });
-}
-
-/// The token is on the seed and nowhere else, and the seed is gone when it has been used.
-#[test]
-fn p15_a_token_is_in_no_object_and_on_no_medium_afterwards() {
-    use secrecy::ExposeSecret as _;
-    World::run(4, async |world| {
-        let (yard, pve) = Yard::with_template(&world).await;
-        yard.claim("hello", &["sleep", "60"], |_| {}).await;
-        until(&yard, "hello", "Busy", 120).await;
-        yard.pass(20).await;
-        let seed = yard.guests.seeds().pop().unwrap();
-        let token = seed.token.expose_secret().to_owned();
-        assert!(!pve.state().to_string().contains("hyperfleet-60"), "the seed is still there: {}", pve.state());
-        until(&yard, "hello", "Succeeded", 120).await;
-        for path in [CLAIMS, CLUSTERS, TEMPLATES, SECRETS, "/apis/events.k8s.io/v1/namespaces/default/events"] {
-            let text = yard.person.get(path).await.unwrap().to_string();
-            assert!(!text.contains(&token), "the token is in {path}");
-        }
-        assert!(!world.text().contains(&token), "the token is in the record of what was sent and said");
     });
 }

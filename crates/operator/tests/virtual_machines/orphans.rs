@@ -90,7 +90,7 @@ fn r3_9_an_orphan_is_removed_without_a_trace_and_reported() {
 
 /// Everything that only looks like ours, with the marks that a hurried reader would believe.
 #[test]
-fn p26_other_peoples_machines_are_never_touched() {
+fn p26_r6_7_r8_8_other_peoples_machines_are_never_touched() {
     World::run(2, async |world: World| {
         let (yard, pve) = Yard::with_template(&world).await;
         working(&yard, &["stays", "original"]).await;

@@ -37,7 +37,7 @@ fn p4_a_name_that_several_images_have_is_not_guessed() {
 }
 
 #[test]
-fn p3_images_that_disappear_and_return_are_followed() {
+fn p3_r2_5_images_that_disappear_and_return_are_followed() {
     World::run(1, async |world: World| {
         let (yard, pve) = Yard::with_cluster(&world).await;
         yard.template("small", |_| {}).await;

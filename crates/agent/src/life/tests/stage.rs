@@ -22,6 +22,7 @@ pub(super) fn seed() -> Seed {
         id: "5d1d9be8-0000-4000-8000-000000000001".to_owned(),
         token: TOKEN.to_owned().into(),
         machine: FIRMWARE.to_lowercase(),
+        agent: None,
     }
 }
 

@@ -81,7 +81,7 @@ proptest! {
     }
 
     #[test]
-    fn p26_a_vm_is_touched_only_after_a_look_that_proved_it_ours(observed in any::observed()) {
+    fn p26_r6_8_a_vm_is_touched_only_after_a_look_that_proved_it_ours(observed in any::observed()) {
         for step in plan(&observed, at(NOW)).steps {
             let touches = match step {
                 Step::Resize | Step::Configure | Step::Start | Step::DetachSeed | Step::Stop | Step::Destroy => true,
@@ -96,7 +96,7 @@ proptest! {
     }
 
     #[test]
-    fn p7_a_claim_goes_and_its_end_is_told_only_when_nothing_is_left(observed in any::observed()) {
+    fn p7_r3_6_a_claim_goes_and_its_end_is_told_only_when_nothing_is_left(observed in any::observed()) {
         let plan = plan(&observed, at(NOW));
         let left = !nothing_is_left(&observed);
         prop_assert!(!(plan.finalizer == Finalizer::Remove && left), "{:?}", observed.sight);
@@ -202,7 +202,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn p8_attempts_are_counted_paused_between_and_come_to_an_end(
+    fn p8_r3_7_attempts_are_counted_paused_between_and_come_to_an_end(
         kinds in prop::collection::vec(prop_oneof![4 => Just(Kind::Passing), 1 => Just(Kind::Room), 1 => Just(Kind::Stale)], 1..12),
         job in prop::sample::select(vec![Job::Configure, Job::Start]), late in prop::collection::vec(0_u64..3_000, 12),
     ) {

@@ -202,7 +202,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
     #[test]
-    fn p5_theirs_and_ours_both_arrive(user in document(), in_blocks: bool, ours in operators()) {
+    fn p5_r2_3_theirs_and_ours_both_arrive(user in document(), in_blocks: bool, ours in operators()) {
         let text = written(&user, in_blocks);
         let result = merge(Some(&text), &ours).unwrap();
         prop_assert_eq!(&merge(Some(&text), &ours).unwrap(), &result, "the same again");

@@ -48,6 +48,7 @@ pub(super) fn files(
         id: record.id.as_str().to_owned(),
         token: supply.site.token(&id, record.id.as_str()),
         machine: allocation.id.as_str().to_owned(),
+        agent: supply.template.spec.attestation.agent_sha256.as_ref().map(|pin| pin.as_str().to_owned()),
     };
     let seed = serde_json::to_string(&seed).map_err(|error| error.to_string())?;
     Ok(NoCloud {

@@ -26,7 +26,7 @@ fn allocations() -> impl Strategy<Value = AllocationId> {
 
 proptest! {
     #[test]
-    fn p20_what_we_write_is_ours_whatever_people_write_around_it(
+    fn p20_r8_3_what_we_write_is_ours_whatever_people_write_around_it(
         id in ids(), allocation in allocations(), note in ".{0,600}", before in "(?s).{0,200}", after in "(?s).{0,200}",
     ) {
         let description = format!("{before}\r\n{}\r\n{after}", ours().describe(id, &allocation, &note));

@@ -129,6 +129,34 @@ impl Simulator {
         self.world.state().storages.get_mut(storage).map(|storage| storage.disabled = !on).is_some()
     }
 
+    /// Every place that a text is found in: on media, in settings of VMs and pools, in what tasks have told, in the log.
+    pub fn search(&self, text: &str) -> Vec<String> {
+        let has = |bytes: &[u8]| bytes.windows(text.len()).any(|part| part == text.as_bytes());
+        let mut found = Vec::new();
+        let mut note = |place: String, bytes: &[u8]| found.extend(has(bytes).then_some(place));
+        let state = self.world.state();
+        for (storage, name, volume) in
+            state.storages.values().flat_map(|storage| storage.everything().map(move |(_, name, v)| (storage, name, v)))
+        {
+            note(format!("volume {}:{name}", storage.id), volume.bytes.as_deref().unwrap_or_default());
+            note(format!("the name of volume {}:{name}", storage.id), name.as_bytes());
+        }
+        for (vmid, vm) in &state.vms {
+            note(format!("settings of VM {vmid}"), format!("{:?}", vm.config).as_bytes());
+        }
+        for (name, pool) in &state.pools {
+            note(format!("pool {name}"), format!("{pool:?}").as_bytes());
+        }
+        for task in state.tasks.values() {
+            note(format!("task {}", task.upid), format!("{:?} {:?}", task.log, task.end).as_bytes());
+        }
+        drop(state);
+        for call in self.log() {
+            note(format!("call {}", call.number), format!("{call:?}").as_bytes());
+        }
+        found
+    }
+
     /// Everything there is, as `GET /sim/state` shows it.
     pub fn state(&self) -> serde_json::Value {
         view::state(&self.world)
