@@ -33,8 +33,8 @@ enum Command {
 
 #[derive(Debug, Args)]
 struct Flags {
-    /// Where the seed is: a directory with hyperfleet.json, an ISO image, or a device with one [default: the medium
-    /// labelled cidata, /dev/sr0 or /dev/sr1, waiting for them]
+    /// Where the seed is: a directory with hyperfleet.json or the firmware's values, an ISO image, or a device with one
+    /// [default: the firmware, then the medium labelled cidata, /dev/sr0 or /dev/sr1, waiting for them]
     #[arg(long, value_name = "PATH")]
     seed: Option<PathBuf>,
     /// Run this by /bin/sh at the end, always, and never power off the machine.
@@ -74,7 +74,7 @@ fn once(flags: &Flags) -> ExitCode {
     hardening::keep_memory_private();
     let seed = match &flags.seed {
         Some(path) => seed::read(path),
-        None => seed::find(),
+        None => seed::find(&flags.dmi),
     };
     let seed = seed.inspect_err(|error| tracing::error!(%error, "there is no seed to live by")).ok();
     let (firmware, wanted) = (power_off::firmware(&flags.dmi), seed.as_ref().map(|seed| seed.machine.as_str()));

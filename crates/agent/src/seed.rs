@@ -27,6 +27,9 @@ pub enum SeedError {
         /// Where in that line.
         column: usize,
     },
+    /// It is no line of the firmware's.
+    #[error("the seed in the firmware is damaged: let the operator make another machine")]
+    Line,
     /// It is for another version of the agent.
     #[error("field version of the seed must be {VERSION}: use an image with the agent of the operator's version")]
     Version,
@@ -68,6 +71,11 @@ pub fn parse(text: &[u8]) -> Result<Seed, SeedError> {
     let seed: Seed =
         serde_json::from_value(Value::Object(fields)).map_err(|_| SeedError::Form { line: 0, column: 0 })?;
     check(seed)
+}
+
+/// Reads and checks a seed that stands in the firmware.
+pub fn engraved(line: &str) -> Result<Seed, SeedError> {
+    check(protocol::decipher(line).ok_or(SeedError::Line)?)
 }
 
 fn check(seed: Seed) -> Result<Seed, SeedError> {

@@ -4,6 +4,7 @@
 //! stale nor half closed.
 
 mod exchange;
+mod pinned;
 mod trust;
 
 use std::sync::Arc;
@@ -39,7 +40,7 @@ pub enum WireError {
     #[error("field url of the seed must be https://host or https://host:port")]
     Url,
     /// The seed's certificates cannot be used.
-    #[error("field authority of the seed must be certificates in PEM: {0}")]
+    #[error("field authority of the seed must be certificates in PEM, or the hash of one: {0}")]
     Authority(String),
     /// No key can be made.
     #[error("cannot make a key: {0}")]

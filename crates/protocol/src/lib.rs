@@ -12,6 +12,7 @@
 //! then on that key is the session, and no body says whose it is. Times are durations, because guests' clocks lie.
 
 mod beacon;
+mod firmware;
 mod lease;
 mod plan;
 mod report;
@@ -21,6 +22,7 @@ mod start;
 use secrecy::{ExposeSecret, SecretString};
 
 pub use beacon::{Beacon, Stage};
+pub use firmware::{ENGRAVED, PIN, decipher, engrave};
 pub use lease::{Lease, Order};
 pub use plan::{Item, Plan};
 pub use report::{Finish, Report};
@@ -43,6 +45,11 @@ pub mod path {
     /// `POST`: tells how far a machine got, without proof.
     pub fn beacon(id: &str) -> String {
         format!("/v1/bootstrap/{id}/beacon")
+    }
+
+    /// `GET`: a file of the seed that cloud-init fetches, under a name that nobody can guess.
+    pub fn no_cloud(secret: &str, file: &str) -> String {
+        format!("/v1/nocloud/{secret}/{file}")
     }
 
     /// `POST`: asks to go on.

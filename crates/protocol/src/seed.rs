@@ -19,7 +19,8 @@ pub struct Seed {
     pub version: u32,
     /// Where the bootstrap service is, as `https://host:port`.
     pub url: String,
-    /// The certificates that the service's must be signed by, in PEM; no others are trusted.
+    /// The certificates that the service's must be signed by, in PEM, or the [`crate::PIN`] of one that the service
+    /// shows; no others are trusted.
     pub authority: String,
     /// The public id of the machine's bootstrap record.
     pub id: String,

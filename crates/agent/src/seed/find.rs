@@ -1,15 +1,19 @@
-//! Where the seed is: in a directory, in an image, or on the medium that the machine was started with.
+//! Where the seed is: in the firmware, in a directory, in an image, or on the medium that the machine was started with.
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use protocol::{FILE, Seed};
+use protocol::{ENGRAVED, FILE, Seed};
 
 use super::iso::{self, IsoError};
-use super::{SeedError, parse};
+use super::{SeedError, engraved, parse};
 
+/// The firmware's string that may hold a seed. cloud-init reads it as little as the kernel's log shows it: it writes the
+/// serial number, which it knows, into its own log on the disk.
+const FAMILY: &str = "product_family";
 /// Where a medium shows up.
 const MEDIA: [&str; 3] = ["/dev/disk/by-label/cidata", "/dev/sr0", "/dev/sr1"];
 /// How long to wait for one: drives are found late in a boot.
@@ -39,16 +43,19 @@ pub enum FindError {
         /// What is wrong with it.
         source: IsoError,
     },
-    /// No medium holds one.
-    #[error("no seed on any of {} within {} s: attach the seed image, or name it with --seed", MEDIA.join(", "), PATIENCE.as_secs())]
+    /// Neither the firmware nor a medium holds one.
+    #[error("no seed in the firmware, nor on any of {} within {} s: attach the seed image, or name it with --seed", MEDIA.join(", "), PATIENCE.as_secs())]
     Nowhere,
     /// It is there and cannot be used.
     #[error(transparent)]
     Seed(#[from] SeedError),
 }
 
-/// Finds the seed on the machine's media, waiting for them.
-pub fn find() -> Result<Seed, FindError> {
+/// Finds the seed in the firmware, whose values are in `dmi`, or on the machine's media, waiting for them.
+pub fn find(dmi: &Path) -> Result<Seed, FindError> {
+    if let Some(found) = firmware(dmi) {
+        return Ok(found?);
+    }
     let tries = PATIENCE.as_millis() / PAUSE.as_millis();
     for _ in 0..tries {
         for medium in MEDIA {
@@ -62,10 +69,26 @@ pub fn find() -> Result<Seed, FindError> {
     Err(FindError::Nowhere)
 }
 
-/// Reads the seed from a directory that holds it, or from an image, as a file or a device.
+/// The firmware's seed, if it holds one. From then on its file is for root alone, as far as the system allows it: the
+/// kernel shows it to everybody.
+fn firmware(dmi: &Path) -> Option<Result<Seed, SeedError>> {
+    let path = dmi.join(FAMILY);
+    let text = bytes(&path, LONGEST_SEED).ok()?;
+    let line = String::from_utf8(text).ok().filter(|line| line.starts_with(ENGRAVED))?;
+    if let Err(error) = std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o400)) {
+        tracing::warn!(%error, path = %path.display(), "every user of this machine can read its seed, which works once");
+    }
+    Some(engraved(&line))
+}
+
+/// Reads the seed from a directory that holds it, as our file or among the firmware's values, or from an image, as a file
+/// or a device.
 pub fn read(path: &Path) -> Result<Seed, FindError> {
     let failed = |source| FindError::Read { path: path.to_owned(), source };
     if path.is_dir() {
+        if let Some(found) = firmware(path) {
+            return Ok(found?);
+        }
         return Ok(parse(&bytes(&path.join(FILE), LONGEST_SEED).map_err(failed)?)?);
     }
     let image = bytes(path, LONGEST_IMAGE).map_err(failed)?;

@@ -104,3 +104,38 @@ fn a_seed_is_read_from_a_directory_or_an_image_and_a_missing_one_is_named() {
     std::fs::write(&image, iso::tests::image(&[(protocol::FILE, good().to_string().as_bytes())])).unwrap();
     assert_eq!(read(&image).unwrap().id, good()["id"]);
 }
+
+/// A seed as the firmware holds it.
+fn line() -> String {
+    let mut fields: Seed = parse(good().to_string().as_bytes()).unwrap();
+    fields.authority = format!("{}{}", protocol::PIN, "A".repeat(43));
+    fields.token = "0123456789abcdef".repeat(4).into();
+    protocol::engrave(&fields).unwrap().expose_secret().to_owned()
+}
+
+#[test]
+fn a_seed_in_the_firmware_is_found_before_any_medium_and_kept_from_other_users() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let dmi = tempfile::tempdir().unwrap();
+    let family = dmi.path().join("product_family");
+    std::fs::write(&family, format!("{}\n", line())).unwrap();
+    for seed in [find(dmi.path()).unwrap(), read(dmi.path()).unwrap()] {
+        assert_eq!((seed.id.as_str(), seed.url.as_str()), (good()["id"].as_str().unwrap(), "https://10.0.0.1:8444"));
+    }
+    assert_eq!(std::fs::metadata(&family).unwrap().permissions().mode() & 0o777, 0o400);
+}
+
+#[test]
+fn a_damaged_seed_in_the_firmware_is_said_and_a_strange_family_is_left_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let dmi = tempfile::tempdir().unwrap();
+    let family = dmi.path().join("product_family");
+    std::fs::write(&family, &line()[..60]).unwrap();
+    assert!(matches!(find(dmi.path()), Err(FindError::Seed(SeedError::Line))));
+    std::fs::set_permissions(&family, std::fs::Permissions::from_mode(0o644)).unwrap();
+    std::fs::write(&family, "Virtual Machine\n").unwrap();
+    assert!(matches!(read(dmi.path()), Err(FindError::Read { .. })));
+    assert_eq!(std::fs::metadata(&family).unwrap().permissions().mode() & 0o777, 0o644);
+}

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use protocol::SERVER_NAME;
+use protocol::{PIN, SERVER_NAME};
 use rcgen::{CertificateParams, DnType, KeyPair, PKCS_ECDSA_P256_SHA256};
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -14,14 +14,18 @@ use rustls::version::{TLS12, TLS13};
 use rustls::{AlertDescription, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 use super::WireError;
+use super::pinned::Pinned;
 use crate::LineError;
 
 /// Believes the seed's authorities and nobody else, and shows a key that was never anywhere but here.
 pub(super) fn proven(authority: &str) -> Result<ClientConfig, WireError> {
     let builder = ClientConfig::builder_with_provider(provider()).with_protocol_versions(&[&TLS13])?;
     let (certificate, key) = identity().map_err(|error| WireError::Key(error.to_string()))?;
-    let mut config =
-        builder.with_root_certificates(roots(authority)?).with_client_auth_cert(vec![certificate], key.into())?;
+    let builder = match authority.strip_prefix(PIN) {
+        Some(pin) => builder.dangerous().with_custom_certificate_verifier(Arc::new(Pinned::new(pin, provider())?)),
+        None => builder.with_root_certificates(roots(authority)?),
+    };
+    let mut config = builder.with_client_auth_cert(vec![certificate], key.into())?;
     config.resumption = Resumption::disabled();
     Ok(config)
 }

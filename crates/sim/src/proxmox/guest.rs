@@ -22,6 +22,8 @@ pub struct Hardware {
     pub uuid: String,
     /// The serial number in its firmware.
     pub serial: String,
+    /// The product family in its firmware.
+    pub family: String,
     /// Its CDs, by drive.
     pub discs: Vec<(String, bytes::Bytes)>,
 }
@@ -42,7 +44,8 @@ pub enum Hook {
     Program {
         /// The program.
         program: PathBuf,
-        /// Its arguments; `{vmid}`, `{seed}` (that directory) and `{iso}` (the first ISO in it) stand for themselves.
+        /// Its arguments; `{vmid}`, `{seed}` (that directory) and `{iso}` (the first ISO in it, or `dmi` if there is none)
+        /// stand for themselves.
         arguments: Vec<String>,
         /// Where seeds are put, one directory per VM.
         seeds: PathBuf,
@@ -100,8 +103,7 @@ impl World {
 
     /// A VM that is stopped from outside takes its guest with it.
     async fn inhabit(&self, vmid: u32, pid: u32, inhabitant: &Inhabitant) {
-        let (uuid, serial, discs) = self.firmware(vmid);
-        let mut life = inhabitant(Hardware { vmid, uuid, serial, discs });
+        let mut life = inhabitant(self.firmware(vmid));
         loop {
             tokio::select! {
                 () = &mut life => break self.power_off_if(vmid, pid),
@@ -150,14 +152,15 @@ impl World {
     ) -> std::io::Result<()> {
         let directory = seeds.join(vmid.to_string());
         tokio::fs::create_dir_all(&directory).await?;
-        let (uuid, serial, isos) = self.firmware(vmid);
+        let Hardware { uuid, serial, family, discs, .. } = self.firmware(vmid);
+        let dmi = directory.join("dmi");
         let disc = |drive: &str| directory.join(format!("{drive}.iso"));
-        let first = isos.first().map(|(drive, _)| disc(drive).display().to_string()).unwrap_or_default();
-        for (drive, bytes) in isos {
+        let first = discs.first().map_or_else(|| dmi.clone(), |(drive, _)| disc(drive)).display().to_string();
+        for (drive, bytes) in discs {
             tokio::fs::write(disc(&drive), bytes).await?;
         }
-        let dmi = directory.join("dmi");
         tokio::fs::create_dir_all(&dmi).await?;
+        tokio::fs::write(dmi.join("product_family"), format!("{family}\n")).await?;
         tokio::fs::write(dmi.join("product_uuid"), format!("{uuid}\n")).await?;
         tokio::fs::write(dmi.join("product_serial"), format!("{serial}\n")).await?;
         let values = [("{vmid}", vmid.to_string()), ("{seed}", directory.display().to_string()), ("{iso}", first)];
@@ -187,21 +190,29 @@ impl World {
     }
 
     /// What the guest reads from its firmware and its CD drives.
-    fn firmware(&self, vmid: u32) -> (String, String, Vec<(String, bytes::Bytes)>) {
+    fn firmware(&self, vmid: u32) -> Hardware {
         let state = self.state();
-        let Some(vm) = state.vms.get(&vmid) else { return (String::new(), String::new(), Vec::new()) };
+        let Some(vm) = state.vms.get(&vmid) else {
+            return Hardware {
+                vmid,
+                uuid: String::new(),
+                serial: String::new(),
+                family: String::new(),
+                discs: Vec::new(),
+            };
+        };
         let smbios = vm.config.get("smbios1").unwrap_or_default();
         let field = |name: &str| {
             smbios.split(',').find_map(|part| part.strip_prefix(name)?.strip_prefix('=')).unwrap_or_default()
         };
-        let serial = if field("base64") == "1" { decoded(field("serial")) } else { field("serial").to_owned() };
+        let text = |name| if field("base64") == "1" { decoded(field(name)) } else { field(name).to_owned() };
         let iso = |(name, drive): (String, Drive)| {
             let (storage, volume) = drive.volume()?;
             let bytes = state.storages.get(storage)?.volume(&vm.node, volume)?.bytes.clone()?;
             Some((name, bytes))
         };
-        let isos = vm.config.drives().into_iter().filter(|(_, drive)| drive.is_cd()).filter_map(iso).collect();
-        (field("uuid").to_owned(), serial, isos)
+        let discs = vm.config.drives().into_iter().filter(|(_, drive)| drive.is_cd()).filter_map(iso).collect();
+        Hardware { vmid, uuid: field("uuid").to_owned(), serial: text("serial"), family: text("family"), discs }
     }
 
     fn is_same_run(&self, vmid: u32, pid: u32) -> bool {
