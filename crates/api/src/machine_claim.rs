@@ -10,7 +10,7 @@ use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
 pub use allocation::{Allocation, Leftover};
-pub use bootstrap::{BootstrapRecord, BootstrapState, RunnerRegistration};
+pub use bootstrap::{BootstrapRecord, BootstrapState, RunnerRegistration, SeedFile};
 pub use phase::{Phase, Step};
 pub use status::{Drain, MachineClaimStatus, NetworkStatus, Outcome, Teardown};
 pub use workload::{CommandWorkload, EnvVar, RunnerWorkload, Workload};

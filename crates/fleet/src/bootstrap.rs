@@ -10,6 +10,7 @@
 
 mod bind;
 mod report;
+mod serve;
 mod work;
 
 use std::net::IpAddr;
@@ -21,6 +22,7 @@ use jiff::{SignedDuration, Timestamp};
 
 pub use bind::{Bound, Refusal, bind};
 pub use report::{Ended, complain, finished, plain, started};
+pub use serve::{Withheld, serve};
 pub use work::{OUTPUT_BYTES, Work, wanted};
 
 /// The conditions that are written here.

@@ -7,12 +7,14 @@
 //! ```
 //!
 //! It runs on every replica, whoever leads. Nobody is found by a secret: a claim is found by its public id, or by the key
-//! that the caller proves to hold. What it decides is written before it is answered, and only if the claim is still what
+//! that the caller proves to hold. (The files for cloud-init, which can prove nothing and in which nothing is secret, are
+//! found by a name that only the machine's firmware has.) What it decides is written before it is answered, and only if the claim is still what
 //! it was decided on; so a token works once. Whoever is refused learns nothing but that.
 
 mod advertise;
 mod attestor;
 mod authority;
+mod cloud;
 mod denial;
 mod ledger;
 mod limits;
@@ -62,6 +64,13 @@ pub const DUTY: Duty = Duty {
             verbs: &["update"],
             scope: Scope::Watched,
         },
+        // What a machine's cloud-init is told comes from these.
+        Rule {
+            groups: &["hypervisor.hyperfleet.io"],
+            resources: &["hypervisormachinetemplates", "hypervisorclusters"],
+            verbs: &["get"],
+            scope: Scope::Watched,
+        },
         // The authority that machines know us by.
         Rule { groups: &[""], resources: &["secrets"], verbs: &["get", "create"], scope: Scope::Own },
     ],
@@ -86,8 +95,10 @@ pub fn spawn(host: &Host, claims: &Cache<MachineClaim>) {
     }
     let selection = Selection::namespaces(&host.settings.namespaces);
     let service = Bootstrap::new(&host.client, claims, &selection, &host.parts, &host.instance);
+    let advertised = Advertised::parse(host.live.effective.borrow().text("bootstrap.advertise")).ok().flatten();
     let opening = Opening {
         bind,
+        advertised,
         service,
         claims: claims.clone(),
         client: host.client.clone(),
@@ -108,6 +119,7 @@ pub fn spawn(host: &Host, claims: &Cache<MachineClaim>) {
 /// A service that is not open yet.
 struct Opening {
     bind: Bind,
+    advertised: Option<Advertised>,
     service: Bootstrap,
     claims: Cache<MachineClaim>,
     client: kube::Client,
@@ -128,6 +140,10 @@ impl Opening {
                 Err(fault) => self.gate.wait(format!("its authority: {fault}")),
             }
             tokio::time::sleep(PAUSE).await;
+        };
+        let authority = match &self.advertised {
+            Some(advertised) => authority.called(advertised.host()),
+            None => authority,
         };
         loop {
             match serve(self.bind, &self.service, &authority, self.parts.clock, &self.parts.tasks).await {

@@ -87,7 +87,8 @@ fn invite(host: &Host) -> Invite {
             }
             match Authority::load(&client, &namespace, clock).await? {
                 Ok(authority) => {
-                    let invitation = Invitation { url, authority: authority.certificates().to_owned() };
+                    let (pin, authority) = (authority.pin(), authority.certificates().to_owned());
+                    let invitation = Invitation { url, authority, pin };
                     Ok(Ok(known.get_or_init(async || invitation).await.clone()))
                 }
                 Err(error) => Ok(Err(error.to_string())),

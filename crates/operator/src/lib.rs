@@ -19,6 +19,7 @@ pub mod controllers;
 pub mod manifest;
 mod print;
 mod roster;
+mod seed;
 pub mod site;
 mod verify;
 

@@ -18,6 +18,8 @@ mod mistakes;
 mod named;
 #[path = "virtual_machines/orphans.rs"]
 mod orphans;
+#[path = "virtual_machines/seeds.rs"]
+mod seeds;
 #[path = "virtual_machines/storms.rs"]
 mod storms;
 #[path = "virtual_machines/templates.rs"]

@@ -1,10 +1,10 @@
 //! A seed short enough for the firmware: all SMBIOS fields of a VM together have 512 characters.
 //!
 //! ```text
-//!   hf1;id;machine;token;sha256 of the authority's certificate;https://host:port      numbers in base64url
+//!   hf1;id;machine;token;sha256 of the authority's certificate;https://host:port[;sha256 of the agent]
 //! ```
 //!
-//! Only letters, digits and what addresses are made of: nothing in it can end the field that it stands in.
+//! Numbers are in base64url. Only letters, digits and what addresses are made of: nothing in it can end the field that it stands in.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -18,8 +18,13 @@ pub const ENGRAVED: &str = "hf1;";
 /// What stands before the SHA-256 of a certificate, in base64url, where a seed has no room for the certificate itself.
 pub const PIN: &str = "sha256:";
 
+/// How a seed names the certificate with this SHA-256.
+pub fn pin(hash: &[u8]) -> String {
+    format!("{PIN}{}", BASE64.encode(hash))
+}
+
 /// The seed as one line; nothing if one of its fields does not fit: ids must be UUIDs, the token 64 hexadecimal digits,
-/// the authority a [`PIN`], and the address plain.
+/// the authority a [`PIN`], the agent's hash one, and the address plain.
 pub fn engrave(seed: &Seed) -> Option<SecretString> {
     let pin = seed.authority.strip_prefix(PIN).filter(|pin| decoded::<32>(pin).is_some())?;
     if seed.version != VERSION || !is_plain(&seed.url) {
@@ -27,7 +32,11 @@ pub fn engrave(seed: &Seed) -> Option<SecretString> {
     }
     let (id, machine) = (digits::<16>(&seed.id)?, digits::<16>(&seed.machine)?);
     let token = digits::<32>(seed.token.expose_secret())?;
-    let fields = [BASE64.encode(id), BASE64.encode(machine), BASE64.encode(token), pin.to_owned(), seed.url.clone()];
+    let mut fields =
+        vec![BASE64.encode(id), BASE64.encode(machine), BASE64.encode(token), pin.to_owned(), seed.url.clone()];
+    if let Some(agent) = &seed.agent {
+        fields.push(BASE64.encode(digits::<32>(agent)?));
+    }
     Some(format!("{ENGRAVED}{}", fields.join(";")).into())
 }
 
@@ -37,6 +46,10 @@ pub fn decipher(line: &str) -> Option<Seed> {
     let mut next = || fields.next();
     let (id, machine, token) = (decoded::<16>(next()?)?, decoded::<16>(next()?)?, decoded::<32>(next()?)?);
     let (pin, url) = (next()?, next()?);
+    let agent = match next() {
+        Some(agent) => Some(hex(&decoded::<32>(agent)?)),
+        None => None,
+    };
     if next().is_some() || decoded::<32>(pin).is_none() || !is_plain(url) {
         return None;
     }
@@ -47,6 +60,7 @@ pub fn decipher(line: &str) -> Option<Seed> {
         id: uuid(&id),
         token: hex(&token).into(),
         machine: uuid(&machine),
+        agent,
     })
 }
 

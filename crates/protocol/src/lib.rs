@@ -22,7 +22,7 @@ mod start;
 use secrecy::{ExposeSecret, SecretString};
 
 pub use beacon::{Beacon, Stage};
-pub use firmware::{ENGRAVED, PIN, decipher, engrave};
+pub use firmware::{ENGRAVED, PIN, decipher, engrave, pin};
 pub use lease::{Lease, Order};
 pub use plan::{Item, Plan};
 pub use report::{Finish, Report};

@@ -56,6 +56,7 @@ fn shape(seed: Option<Seed>) -> Shape {
         uefi: Some("store".parse().expect("valid")),
         seed,
         uuid: None,
+        letter: Some("hf1;a;b".to_owned().into()),
     }
 }
 

@@ -4,7 +4,7 @@ use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::moment::Moment;
-use crate::names::{Digest, UuidText};
+use crate::names::{Digest, IpText, UuidText};
 use crate::words::words;
 
 /// The bootstrap record; the bootstrap service changes it by compare-and-swap.
@@ -15,6 +15,16 @@ pub struct BootstrapRecord {
     pub id: UuidText,
     /// SHA-256 of the single-use token.
     pub token_hash: Digest,
+    /// SHA-256 of the name under which cloud-init fetches this machine's files, where it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed_hash: Option<Digest>,
+    /// Files of the seed that were fetched; each is given out once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 4))]
+    pub served: Vec<SeedFile>,
+    /// Where they were fetched from; nobody else gets one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub served_to: Option<IpText>,
     /// How far the proof is: `Pending`, `Challenged`, `Bound`, `Released`, `Expired` or `Revoked`.
     pub state: BootstrapState,
     /// When the token stops working.
@@ -28,6 +38,20 @@ pub struct BootstrapRecord {
     /// When the token was used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound_at: Option<Moment>,
+}
+
+words! {
+    /// A file of the seed that cloud-init fetches.
+    SeedFile {
+        /// Who the machine is.
+        MetaData = "meta-data",
+        /// What it should do.
+        UserData = "user-data",
+        /// What its vendor wants, which is nothing.
+        VendorData = "vendor-data",
+        /// How its network is, which it knows if it can ask.
+        NetworkConfig = "network-config",
+    }
 }
 
 words! {

@@ -2,6 +2,7 @@
 
 mod life;
 mod properties;
+mod serving;
 
 use api::MachineClaimSpec;
 use rstest::rstest;
@@ -39,7 +40,7 @@ fn claim() -> MachineClaim {
                 "allocatedAt": at(0).to_string(),
             },
             "bootstrap": {
-                "id": "5d1d9be8-bbbb-4000-8000-000000000002", "tokenHash": hash('a'), "state": "Pending",
+                "id": "5d1d9be8-bbbb-4000-8000-000000000002", "tokenHash": hash('a'), "seedHash": hash('s'), "state": "Pending",
                 "notAfter": at(600).to_string(),
             },
         }))

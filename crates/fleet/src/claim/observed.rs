@@ -91,6 +91,8 @@ pub struct Place {
     pub bootstrap: UuidText,
     /// The hash of its token.
     pub token_hash: Digest,
+    /// The hash of its seed's name.
+    pub seed_hash: Digest,
 }
 
 /// Whether the hypervisor can be asked.

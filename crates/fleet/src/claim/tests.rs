@@ -109,6 +109,7 @@ fn place() -> Place {
         address: None,
         bootstrap: UuidText::new(RECORD),
         token_hash: hash('a'),
+        seed_hash: hash('5'),
     }
 }
 

@@ -83,6 +83,13 @@ fn asked_for(observed: &Observed, cluster: &HypervisorCluster) -> Option<Obstacl
                        the cluster to iso or smbios";
         return failed(message.to_owned());
     }
+    let fetched = cluster.spec.proxmox.as_ref().is_some_and(|proxmox| proxmox.seed == Seed::Smbios);
+    if fetched && spec.network.static_config.is_some() {
+        let message = "network.staticConfig cannot be used on this cluster: its seed is smbios, which machines fetch, and \
+                       without an address they cannot; leave it out and use DHCP, or set proxmox.seed of the cluster to iso \
+                       or native";
+        return failed(message.to_owned());
+    }
     let known = |node: &&NodeName| !cluster.spec.nodes.iter().any(|known| known.name == **node);
     let strange: Vec<&str> = allowed(observed).iter().filter(known).map(NodeName::as_str).collect();
     if !strange.is_empty() {

@@ -48,6 +48,13 @@ impl Advertised {
         Ok(Some(Self(format!("https://{authority}"))))
     }
 
+    /// The host's name or address.
+    pub fn host(&self) -> &str {
+        let place = self.0.trim_start_matches("https://");
+        let end = if place.starts_with('[') { place.find(']').map(|end| end + 1) } else { place.find(':') };
+        place.get(..end.unwrap_or(place.len())).unwrap_or(place).trim_start_matches('[').trim_end_matches(']')
+    }
+
     /// The URL, without a path.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -66,12 +73,13 @@ mod tests {
 
     #[test]
     fn an_address_is_https_and_a_host_and_nothing_else() {
-        for (text, read) in [
-            ("https://10.0.0.1:8444", "https://10.0.0.1:8444"),
-            ("https://boot.example.com", "https://boot.example.com"),
-            ("https://[fd00::1]:8444/", "https://[fd00::1]:8444"),
+        for (text, read, host) in [
+            ("https://10.0.0.1:8444", "https://10.0.0.1:8444", "10.0.0.1"),
+            ("https://boot.example.com", "https://boot.example.com", "boot.example.com"),
+            ("https://[fd00::1]:8444/", "https://[fd00::1]:8444", "fd00::1"),
         ] {
-            assert_eq!(Advertised::parse(text).unwrap().unwrap().as_str(), read);
+            let advertised = Advertised::parse(text).unwrap().unwrap();
+            assert_eq!((advertised.as_str(), advertised.host()), (read, host));
         }
         assert_eq!(Advertised::parse(""), Ok(None));
     }

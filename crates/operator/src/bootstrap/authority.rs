@@ -19,6 +19,8 @@ use rcgen::{Issuer, KeyPair};
 use reconcile::{Class, Fault};
 use runtime::client::fault;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::CertificateDer;
+use sha2::{Digest as _, Sha256};
 
 pub use certificate::{Leaf, LeafError};
 
@@ -29,10 +31,16 @@ const KEY: &str = "ca.key";
 
 /// Our authority; clones are the same one.
 #[derive(Clone)]
-pub struct Authority(Arc<Inner>);
+pub struct Authority {
+    inner: Arc<Inner>,
+    /// Names of the service beside its own, for callers that know no better.
+    names: Vec<String>,
+}
 
 struct Inner {
     certificates: String,
+    /// The one of them that belongs to the key.
+    signer: CertificateDer<'static>,
     issuer: Issuer<'static, KeyPair>,
 }
 
@@ -73,7 +81,19 @@ impl Authority {
 
     /// The certificates that machines must trust, in PEM; public.
     pub fn certificates(&self) -> &str {
-        &self.0.certificates
+        &self.inner.certificates
+    }
+
+    /// The certificate that signs, as [`protocol::PIN`] describes it.
+    pub fn pin(&self) -> String {
+        protocol::pin(&Sha256::digest(&self.inner.signer))
+    }
+
+    /// The same, for a service that is also called by this host name or address: cloud-init checks the name in a URL.
+    #[must_use]
+    pub fn called(mut self, host: &str) -> Self {
+        self.names.push(host.to_owned());
+        self
     }
 
     /// A certificate for the service, with a new key.
@@ -82,7 +102,8 @@ impl Authority {
     }
 
     pub(super) fn leaf_with(&self, provider: &CryptoProvider, now: Timestamp) -> Result<Leaf, LeafError> {
-        certificate::leaf(&self.0.issuer, provider, now)
+        let Inner { issuer, signer, .. } = &*self.inner;
+        certificate::leaf(issuer, signer, &self.names, provider, now)
     }
 
     fn read(secret: &Secret, namespace: &str, now: Timestamp) -> Result<Self, AuthorityError> {
@@ -93,11 +114,11 @@ impl Authority {
         };
         let certificates = entry(CERTIFICATE).ok_or_else(|| damaged("entry ca.crt"))?;
         let key = entry(KEY).and_then(|text| KeyPair::from_pem(&text).ok()).ok_or_else(|| damaged("entry ca.key"))?;
-        let authority = Self(Arc::new(Inner { certificates, issuer: certificate::issuer(key) }));
+        let issuer = certificate::issuer(key);
         // Whatever is wrong with the pair, machines would not take what it signs.
-        let leaf = authority.leaf(now).map_err(|_| damaged("entry ca.key"))?;
-        let trusted = certificate::is_trusted(&leaf, authority.certificates(), now);
-        if trusted { Ok(authority) } else { Err(damaged("entries ca.crt and ca.key do not belong together")) }
+        let apart = || damaged("entries ca.crt and ca.key do not belong together");
+        let signer = certificate::signer(&issuer, &certificates, now).ok_or_else(apart)?;
+        Ok(Self { inner: Arc::new(Inner { certificates, signer, issuer }), names: Vec::new() })
     }
 }
 

@@ -12,6 +12,8 @@ use reconcile::{Class, Fault};
 pub(super) enum Denial {
     /// He is not believed.
     Refused(&'static str),
+    /// There is nothing for him.
+    Absent(&'static str),
     /// He asks too often.
     Limited(Duration),
     /// He does not speak our language.
@@ -31,7 +33,7 @@ impl Denial {
     /// The word in metrics.
     pub(super) const fn result(&self) -> &'static str {
         match self {
-            Self::Refused(why) => why,
+            Self::Refused(why) | Self::Absent(why) => why,
             Self::Limited(_) => "limited",
             Self::Malformed => "malformed",
             Self::TooLong => "too-long",
@@ -56,6 +58,7 @@ impl IntoResponse for Denial {
         let (code, word, again) = match self {
             // Whatever the reason: the same bytes.
             Self::Refused(_) => (StatusCode::FORBIDDEN, "refused", None),
+            Self::Absent(_) => (StatusCode::NOT_FOUND, "not found", None),
             Self::Limited(pause) => (StatusCode::TOO_MANY_REQUESTS, "too many requests", Some(pause)),
             Self::Malformed => (StatusCode::BAD_REQUEST, "malformed", None),
             Self::TooLong => (StatusCode::PAYLOAD_TOO_LARGE, "too long", None),

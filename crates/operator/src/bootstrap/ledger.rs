@@ -1,4 +1,4 @@
-//! Claims by the id of their record and by the key that is bound to them.
+//! Claims by the id of their record, by the name of their seed and by the key that is bound to them.
 //!
 //! The index follows the watch, so that looking somebody up costs no call. A watch lags: what it does not know yet may be
 //! true all the same, and what decides over a machine's life is asked of the server before it is denied.
@@ -37,6 +37,7 @@ struct Index {
 #[derive(Default)]
 struct Places {
     ids: HashMap<String, Key>,
+    seeds: HashMap<Digest, Key>,
     keys: HashMap<Digest, BTreeSet<Key>>,
 }
 
@@ -55,6 +56,12 @@ impl Ledger {
     /// The claim whose record has this id, as far as the watch knows.
     pub(super) fn by_id(&self, id: &str) -> Option<Arc<MachineClaim>> {
         let key = self.index.places().ids.get(&id.to_ascii_lowercase()).cloned()?;
+        self.claims.get(&key)
+    }
+
+    /// The claim whose seed's name has this hash, as far as the watch knows.
+    pub(super) fn by_seed(&self, hash: &Digest) -> Option<Arc<MachineClaim>> {
+        let key = self.index.places().seeds.get(hash).cloned()?;
         self.claims.get(&key)
     }
 
@@ -125,6 +132,10 @@ fn id(claim: &MachineClaim) -> Option<String> {
     Some(claim.status.as_ref()?.bootstrap.as_ref()?.id.as_str().to_ascii_lowercase())
 }
 
+fn seed(claim: &MachineClaim) -> Option<&Digest> {
+    claim.status.as_ref()?.bootstrap.as_ref()?.seed_hash.as_ref()
+}
+
 fn bound_key(claim: &MachineClaim) -> Option<&Digest> {
     claim.status.as_ref()?.bootstrap.as_ref()?.bound_key_hash.as_ref()
 }
@@ -137,6 +148,11 @@ impl Index {
         {
             places.ids.remove(&old);
         }
+        if let Some(old) = before.and_then(seed)
+            && places.seeds.get(old) == Some(at)
+        {
+            places.seeds.remove(old);
+        }
         if let Some(old) = before.and_then(bound_key)
             && let Some(holders) = places.keys.get_mut(old)
         {
@@ -147,6 +163,9 @@ impl Index {
         }
         if let Some(new) = after.and_then(id) {
             places.ids.insert(new, at.clone());
+        }
+        if let Some(new) = after.and_then(seed) {
+            places.seeds.insert(new.clone(), at.clone());
         }
         if let Some(new) = after.and_then(bound_key) {
             places.keys.entry(new.clone()).or_default().insert(at.clone());

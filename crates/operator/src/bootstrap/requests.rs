@@ -16,6 +16,7 @@ pub const REQUESTS: Entry = Entry {
 /// What a machine asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
+    Seed,
     Start,
     Beacon,
     Lease,
@@ -26,6 +27,7 @@ impl Step {
     /// The word in logs and metrics.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
+            Self::Seed => "seed",
             Self::Start => "start",
             Self::Beacon => "beacon",
             Self::Lease => "lease",

@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::{Extension, Path, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
+use axum::routing::{get, post};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use protocol::{LONGEST_BODY, path};
 use serde::Serialize;
@@ -24,6 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The service over HTTP. Every request must carry a [`Peer`] among its extensions.
 pub fn router(service: &Bootstrap) -> Router {
     Router::new()
+        .route(&path::no_cloud("{name}", "{file}"), get(seed))
         .route(&path::start("{id}"), post(start))
         .route(&path::beacon("{id}"), post(beacon))
         .route(path::LEASE, post(lease))
@@ -32,6 +33,12 @@ pub fn router(service: &Bootstrap) -> Router {
 }
 
 type Service = State<Bootstrap>;
+
+async fn seed(State(service): Service, Path((name, file)): Path<(String, String)>, peer: Extension<Peer>) -> Response {
+    let answer = service.seed(&name, &file, &peer).await;
+    service.note(Step::Seed, &peer, &answer);
+    answer.map_or_else(Denial::into_response, |text| plain(StatusCode::OK, "text/plain; charset=utf-8", text))
+}
 
 async fn start(State(service): Service, Path(id): Path<String>, peer: Extension<Peer>, request: Request) -> Response {
     let answer = async { service.start(&id, &body(request).await?, &peer).await };
@@ -79,9 +86,13 @@ async fn body<T: DeserializeOwned>(request: Request) -> Result<T, Denial> {
 
 pub(super) fn json(code: StatusCode, answer: &impl Serialize) -> Response {
     let text = serde_json::to_string(answer).expect("answers are plain values with string keys");
+    plain(code, "application/json", text)
+}
+
+fn plain(code: StatusCode, kind: &'static str, text: String) -> Response {
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = code;
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }

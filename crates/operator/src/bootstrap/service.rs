@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use api::{Condition, ConditionType, MachineClaim, MachineClaimStatus, Reason};
 use chassis::Clock;
-use fleet::bootstrap::{self as rules, Bound, CONDITIONS, Ended, Order, Presented, Refusal, Work};
+use fleet::bootstrap::{self as rules, Bound, CONDITIONS, Ended, Order, Presented, Refusal, Withheld, Work};
 use jiff::Timestamp;
 use kube::{Client, Resource, ResourceExt};
 use protocol::{Beacon, Lease, Plan, Report, Start, Welcome};
@@ -17,7 +17,7 @@ use super::denial::Denial;
 use super::ledger::Ledger;
 use super::limits::Limits;
 use super::requests::{Requests, Step};
-use super::{NAME, Peer, digest, words};
+use super::{NAME, Peer, cloud, digest, words};
 
 /// A machine asks again after this many seconds; three times as long without an answer is its end.
 const LEASE: u64 = 10;
@@ -30,6 +30,7 @@ const TRIES: u32 = 8;
 pub struct Bootstrap(Arc<Inner>);
 
 struct Inner {
+    client: Client,
     ledger: Ledger,
     limits: Limits,
     swap: Swap,
@@ -59,12 +60,30 @@ impl Bootstrap {
         instance: &str,
     ) -> Self {
         Self(Arc::new(Inner {
+            client: client.clone(),
             ledger: Ledger::new(client, claims, selection),
             limits: Limits::new(parts.clock),
             swap: Swap::new(client, parts, NAME, instance),
             clock: parts.clock,
             requests: Requests::new(&parts.metrics),
         }))
+    }
+
+    /// Somebody asks for a file of a seed, by the name that only the machine's firmware has.
+    pub(super) async fn seed(&self, name: &str, file: &str, peer: &Peer) -> Answer<String> {
+        let hash = digest(name.as_bytes());
+        let found = self.0.ledger.by_seed(&hash).zip(cloud::named(file));
+        let Some((claim, file)) = found else { return Err(self.withheld(peer, Withheld::Unknown)) };
+        let decide = |claim: &MachineClaim, now| rules::serve(claim, &hash, file, peer.address, now);
+        // What is not given out is not even made.
+        decide(&claim, self.0.clock.now()).map_err(|why| self.withheld(peer, why))?;
+        let text = cloud::content(&self.0.client, &claim, file).await?;
+        self.settle(claim, |claim, now| match decide(claim, now) {
+            Ok(status) => Decision::Write(Box::new(status), Ok(())),
+            Err(why) => Decision::Sure(Err(self.withheld(peer, why))),
+        })
+        .await?;
+        Ok(text)
     }
 
     /// Somebody shows a token, and is told what to do if he is believed.
@@ -149,7 +168,7 @@ impl Bootstrap {
         let (step, from) = (step.as_str(), peer.address);
         match answer {
             Ok(_) => tracing::debug!(step, %from, "answered"),
-            Err(Denial::Refused(why)) => tracing::warn!(step, %from, why, "refused"),
+            Err(Denial::Refused(why) | Denial::Absent(why)) => tracing::warn!(step, %from, why, "refused"),
             Err(Denial::Unavailable(what)) => tracing::warn!(step, %from, what, "not answered"),
             Err(Denial::Limited(_) | Denial::Malformed | Denial::TooLong | Denial::TooSlow) => {
                 tracing::debug!(step, %from, result, "not answered");
@@ -178,6 +197,11 @@ impl Bootstrap {
     /// The answer to somebody who has nothing to show.
     fn stranger(&self, peer: &Peer, why: &'static str) -> Denial {
         self.0.limits.source(peer.address).map_or_else(Denial::Limited, |()| Denial::Refused(why))
+    }
+
+    /// The answer to somebody who asks for a file that is not his, or not any more.
+    fn withheld(&self, peer: &Peer, why: Withheld) -> Denial {
+        self.0.limits.source(peer.address).map_or_else(Denial::Limited, |()| Denial::Absent(why.as_str()))
     }
 
     /// The answer to a wrong token. It locks nothing: ids are public, and nobody may kill a machine by knowing one.

@@ -86,6 +86,8 @@ pub struct Invitation {
     pub url: String,
     /// Whose certificates it has, in PEM.
     pub authority: String,
+    /// The same as [`protocol::PIN`], for seeds without room.
+    pub pin: String,
 }
 
 /// Finds out where agents have to prove themselves; the message if they cannot.

@@ -155,6 +155,11 @@ impl Site {
         self.call_waiting();
     }
 
+    /// The name under which a machine's cloud-init fetches its files.
+    pub fn seed_name(&self, allocation: &AllocationId, bootstrap: &str) -> SecretString {
+        lock(&self.owner).seed_name(allocation, bootstrap)
+    }
+
     /// The token of a machine.
     pub fn token(&self, allocation: &AllocationId, bootstrap: &str) -> SecretString {
         lock(&self.owner).token(allocation, bootstrap)

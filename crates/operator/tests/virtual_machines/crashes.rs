@@ -8,6 +8,7 @@ use sim::proxmox::Simulator;
 use sim::world::{Deed, Direction, Scenario, World, crash_everywhere};
 
 use crate::claims::{ours, there, until};
+use crate::seeds::with_seed;
 use crate::yard::{CLAIMS, SECRET, SECRETS, TEMPLATES, TOKEN, Yard, credentials};
 
 /// Writes that are worth a crash: leases are renewed for ever, and events are a courtesy.
@@ -48,6 +49,18 @@ fn everywhere(name: &str, story: impl AsyncFn(World)) {
 fn a_life_survives_a_crash_at_every_write() {
     everywhere("a life", async |world: World| {
         let (yard, pve) = Yard::with_template(&world).await;
+        let before = there(&pve);
+        yard.claim("hello", &["sleep", "20"], |_| {}).await;
+        ended(&yard, &pve, "hello").await;
+        assert_eq!(yard.phase("hello").await, "Succeeded", "{}", yard.claimed("hello").await);
+        assert_eq!(there(&pve), before);
+    });
+}
+
+#[test]
+fn a_life_with_its_seed_in_the_firmware_survives_a_crash_at_every_write() {
+    everywhere("a life by the firmware's seed", async |world: World| {
+        let (yard, pve) = with_seed(&world, "smbios").await;
         let before = there(&pve);
         yard.claim("hello", &["sleep", "20"], |_| {}).await;
         ended(&yard, &pve, "hello").await;

@@ -23,6 +23,10 @@ pub(crate) struct Guests {
     endings: Arc<Mutex<Vec<(u32, Ending)>>>,
     /// Seeds that were read, by the VM's firmware.
     seeds: Arc<Mutex<BTreeMap<String, protocol::Seed>>>,
+    /// What their cloud-init fetched, by file.
+    fetched: Arc<Mutex<Vec<(String, String)>>>,
+    /// Serial numbers in their firmware.
+    serials: Arc<Mutex<Vec<String>>>,
     /// Guests that never get to their agent.
     dead: Arc<Mutex<bool>>,
     /// Ends the agents of guests that run.
@@ -53,6 +57,14 @@ impl Guests {
         self.seeds.lock().unwrap().values().cloned().collect()
     }
 
+    pub(crate) fn fetched(&self) -> Vec<(String, String)> {
+        self.fetched.lock().unwrap().clone()
+    }
+
+    pub(crate) fn serials(&self) -> Vec<String> {
+        self.serials.lock().unwrap().clone()
+    }
+
     /// What a started VM does.
     pub(crate) fn hook(&self) -> Hook {
         let guests = self.clone();
@@ -67,11 +79,15 @@ impl Guests {
             std::future::pending::<()>().await;
         }
         let disc = hardware.discs.iter().find_map(|(_, disc)| agent::seed::file(disc, protocol::FILE).ok());
-        let Some(seed) = disc.and_then(|text| agent::seed::parse(text).ok()) else {
+        let found = disc.and_then(|text| agent::seed::parse(text).ok());
+        let Some(seed) = found.or_else(|| agent::seed::engraved(&hardware.family).ok()) else {
             return std::future::pending().await;
         };
         self.seeds.lock().unwrap().insert(hardware.uuid.clone(), seed.clone());
         let line = self.line(hardware.vmid, &hardware.uuid);
+        self.serials.lock().unwrap().push(hardware.serial.clone());
+        let fetched = line.cloud_init(&hardware.serial).await;
+        self.fetched.lock().unwrap().extend(fetched);
         let patience = Patience::default();
         tokio::select! {
             ending = live(&seed, &hardware.uuid, &line, &Bench, &patience) => {
@@ -96,6 +112,36 @@ pub(crate) struct Through {
 }
 
 impl Through {
+    /// What cloud-init does with a serial number that leads it to a seed: fetches the files, ten times each if it must.
+    async fn cloud_init(&self, serial: &str) -> Vec<(String, String)> {
+        let Some(address) = serial.strip_prefix("ds=nocloud-net;s=https://bootstrap:8444") else { return Vec::new() };
+        let mut fetched = Vec::new();
+        for file in ["meta-data", "user-data", "vendor-data"] {
+            for _ in 0..10 {
+                if let Some((200, text)) = self.get(&format!("{address}{file}")).await {
+                    fetched.push((file.to_owned(), text));
+                    break;
+                }
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        }
+        fetched
+    }
+
+    /// Somebody without a key reads something.
+    pub(crate) async fn get(&self, path: &str) -> Option<(u16, String)> {
+        let router = self.guests.service.lock().unwrap().clone()?;
+        let peer = Peer { key: None, ..self.peer.clone() };
+        let request = Request::get(path).extension(peer).body(Body::empty()).unwrap();
+        let answered = tokio::time::timeout(Duration::from_secs(10), async {
+            let response = router.oneshot(request).await.unwrap();
+            let status = response.status().as_u16();
+            let body = response.into_body().collect().await.unwrap().to_bytes();
+            (status, String::from_utf8(body.to_vec()).unwrap())
+        });
+        answered.await.ok()
+    }
+
     async fn send(&self, path: &str, body: Vec<u8>, peer: Peer) -> Result<Answer, LineError> {
         let router = self.guests.service.lock().unwrap().clone();
         let router = router.ok_or_else(|| LineError::Unreachable("nobody is there".to_owned()))?;

@@ -101,17 +101,37 @@ fn a_claim_says_what_it_waits_for_and_what_to_do() {
 }
 
 #[test]
-fn a_cluster_whose_seed_cannot_carry_the_agent_says_so() {
+fn a_template_that_a_seed_cannot_carry_says_what_to_change() {
     World::run(2, async |world| {
         let (yard, _) = Yard::with_template(&world).await;
-        let change = json!({ "spec": { "proxmox": { "seed": "smbios" } } });
-        yard.person.merge(&format!("{CLUSTERS}/pve"), &change).await.unwrap();
-        yard.pass(60).await;
-        yard.claim("waits", &["sleep", "1"], |_| {}).await;
-        yard.pass(40).await;
-        let (_, reason, message) = yard.claim_condition("waits", "Provisioning").await;
-        assert_eq!(reason, "ClusterNotReady");
-        assert!(message.contains("proxmox.seed") && message.contains("set it to iso"), "{message}");
+        let cases = [
+            ("native", "cloudInit", json!({ "cloudInit": { "userData": "#cloud-config\n{}\n" } }), "iso or smbios"),
+            (
+                "smbios",
+                "network.staticConfig",
+                json!({ "network": { "mode": "static", "staticConfig": { "addresses": ["10.0.0.7/24"], "gateway": "10.0.0.1" } } }),
+                "use DHCP",
+            ),
+        ];
+        for (seed, field, part, remedy) in cases {
+            let change = json!({ "spec": { "proxmox": { "seed": seed, "isoStorage": null } } });
+            yard.person.merge(&format!("{CLUSTERS}/pve"), &change).await.unwrap();
+            yard.template(seed, |template| {
+                for (key, value) in part.as_object().unwrap() {
+                    template["spec"][key] = value.clone();
+                }
+            })
+            .await;
+            yard.pass(60).await;
+            let (status, reason, message) = yard.valid(seed).await;
+            assert_eq!((status.as_str(), reason.as_str()), ("False", "ValidationFailed"), "{message}");
+            assert!(message.contains(field) && message.contains(remedy), "{message}");
+            let claim = format!("waits-for-{seed}");
+            yard.claim(&claim, &["sleep", "1"], |claim| claim["spec"]["templateRef"]["name"] = json!(seed)).await;
+            yard.pass(40).await;
+            let (_, _, message) = yard.claim_condition(&claim, "Provisioning").await;
+            assert!(message.contains(field), "the claim says it too: {message}");
+        }
     });
 }
 

@@ -267,7 +267,11 @@ fn operate(desk: &Desk, guests: &Guests, figures: &Figures) {
     guests.open(router(&service));
     let sources = machine_claims::Sources { templates, clusters, claims };
     let invite: Invite = Arc::new(|| {
-        let invitation = Invitation { url: "https://bootstrap:8444".to_owned(), authority: "ours".to_owned() };
+        let invitation = Invitation {
+            url: "https://bootstrap:8444".to_owned(),
+            authority: "ours".to_owned(),
+            pin: protocol::pin(&[7; 32]),
+        };
         Box::pin(async move { Ok(Ok(invitation)) })
     });
     let policy: AskPolicy = Arc::new(|| machine_claims::POLICY);

@@ -12,36 +12,47 @@ fn seed(url: &str) -> Seed {
         id: "5d1d9be8-0000-4000-8000-000000000001".to_owned(),
         token: "0123456789abcdef".repeat(4).into(),
         machine: "278caaf8-6ca2-4a15-9b2a-b9814b29fae7".to_owned(),
+        agent: None,
     }
+}
+
+fn pinned(url: &str) -> Seed {
+    Seed { agent: Some("fedcba9876543210".repeat(4)), ..seed(url) }
 }
 
 #[test]
 fn a_seed_comes_back_from_the_firmware_as_it_was() {
-    let line = engrave(&seed("https://[fd00::1]:8444")).unwrap();
-    let read = decipher(&format!("{}\n", line.expose_secret())).unwrap();
-    assert_eq!(serde_json::to_value(&read).unwrap(), serde_json::to_value(seed("https://[fd00::1]:8444")).unwrap());
+    for seed in [seed("https://[fd00::1]:8444"), pinned("https://[fd00::1]:8444")] {
+        let line = engrave(&seed).unwrap();
+        let read = decipher(&format!("{}\n", line.expose_secret())).unwrap();
+        assert_eq!(serde_json::to_value(&read).unwrap(), serde_json::to_value(seed).unwrap());
+    }
 }
 
 #[test]
 fn a_line_has_room_beside_the_address_of_the_seed() {
     // 512 characters hold this line and cloud-init's address in base64, the UUID and the names of the fields, if the
     // service's address has no more than this.
-    let url = format!("https://{}:8444", "a".repeat(50));
-    let line = engrave(&seed(&url)).unwrap().expose_secret().len().div_ceil(3) * 4;
-    let other = format!("ds=nocloud-net;s={url}/v1/nocloud/{}/", "b".repeat(22)).len().div_ceil(3) * 4;
-    let rest = "uuid=278caaf8-6ca2-4a15-9b2a-b9814b29fae7,serial=,family=,base64=1".len();
-    assert!(line + other + rest <= 512, "{}", line + other + rest);
+    for (longest, pins) in [(50, false), (28, true)] {
+        let url = format!("https://{}:8444", "a".repeat(longest));
+        let seed = if pins { pinned(&url) } else { seed(&url) };
+        let line = engrave(&seed).unwrap().expose_secret().len().div_ceil(3) * 4;
+        let other = format!("ds=nocloud-net;s={url}/v1/nocloud/{}/", "b".repeat(22)).len().div_ceil(3) * 4;
+        let rest = "uuid=278caaf8-6ca2-4a15-9b2a-b9814b29fae7,serial=,family=,base64=1".len();
+        assert!(line + other + rest <= 512, "{}", line + other + rest);
+    }
 }
 
 #[test]
 fn what_does_not_fit_is_not_written() {
-    let changes: [fn(&mut Seed); 6] = [
+    let changes: [fn(&mut Seed); 7] = [
         |seed| seed.url = "https://a;b".to_owned(),
         |seed| seed.url.clear(),
         |seed| seed.id = "x".to_owned(),
         |seed| seed.token = "guess".to_owned().into(),
         |seed| seed.authority = "-----BEGIN CERTIFICATE-----".to_owned(),
         |seed| seed.version = 2,
+        |seed| seed.agent = Some("any".to_owned()),
     ];
     for change in changes {
         let mut seed = seed("https://boot");

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use secrecy::SecretString;
+
 use super::error::Error;
 use super::id::{AllocationId, BridgeName, NodeName, PoolName, StorageName, Uuid, VmName};
 use super::image::Image;
@@ -98,6 +100,8 @@ pub struct Shape {
     pub seed: Option<Seed>,
     /// The UUID in its firmware, by which the guest knows that a seed is its own.
     pub uuid: Option<Uuid>,
+    /// A line for our agent in its firmware, as its product family; may hold a token.
+    pub letter: Option<SecretString>,
 }
 
 /// Where a network device is plugged in.

@@ -7,6 +7,8 @@
 
 use std::fmt;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use secrecy::{ExposeSecret, SecretSlice, SecretString};
 use sha2::Sha256;
@@ -23,6 +25,8 @@ const ANY_VERSION: &str = "hyperfleet-owner: ";
 const PURPOSE: &[u8] = b"hyperfleet vm owner v1";
 /// The same for tokens.
 const TOKEN: &[u8] = b"hyperfleet bootstrap token v1";
+/// The same for the names of seeds.
+const SEED: &[u8] = b"hyperfleet seed name v1";
 /// Characters of a person's line that are kept.
 const NOTE: usize = 400;
 
@@ -125,6 +129,14 @@ impl Keyring {
     pub fn token(&self, allocation: &AllocationId, bootstrap: &str) -> SecretString {
         let fields = [TOKEN, self.cluster.as_str().as_bytes(), allocation.as_str().as_bytes(), bootstrap.as_bytes()];
         hex::encode(&self.sealed(&fields).finalize().into_bytes()).into()
+    }
+
+    /// The name under which a VM's cloud-init fetches its files, which nobody can guess: 128 bits. Worked out as the token
+    /// is, and of no use to whoever wants to know that.
+    pub fn seed_name(&self, allocation: &AllocationId, bootstrap: &str) -> SecretString {
+        let fields = [SEED, self.cluster.as_str().as_bytes(), allocation.as_str().as_bytes(), bootstrap.as_bytes()];
+        let sealed = self.sealed(&fields).finalize().into_bytes();
+        URL_SAFE_NO_PAD.encode(&sealed[..16]).into()
     }
 
     fn signature(&self, vm: VmId, allocation: &AllocationId) -> Hmac<Sha256> {

@@ -66,6 +66,7 @@ impl World {
             uefi: Some(DISKS.parse().unwrap()),
             seed: Some(seed),
             uuid: None,
+            letter: None,
         }
     }
 

@@ -41,7 +41,7 @@ fn closed(observed: &Observed, obstacle: &Obstacle, now: Timestamp) -> ClaimPlan
 
 /// Writes down what will be made, before it is.
 fn allocate(observed: &Observed, terms: &Terms, place: &Place, now: Timestamp) -> MachineClaimStatus {
-    let Place { id, vm_id, node, address, bootstrap, token_hash } = place;
+    let Place { id, vm_id, node, address, bootstrap, token_hash, seed_hash } = place;
     let allocation = Allocation {
         id: id.clone(),
         cluster_ref: terms.cluster.clone(),
@@ -54,6 +54,9 @@ fn allocate(observed: &Observed, terms: &Terms, place: &Place, now: Timestamp) -
     let record = BootstrapRecord {
         id: bootstrap.clone(),
         token_hash: token_hash.clone(),
+        seed_hash: Some(seed_hash.clone()),
+        served: Vec::new(),
+        served_to: None,
         state: BootstrapState::Pending,
         not_after: Moment::from(limit::after(now, terms.token_ttl)),
         bound_key_hash: None,

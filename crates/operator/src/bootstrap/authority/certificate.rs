@@ -63,10 +63,16 @@ pub(super) fn issuer(key: KeyPair) -> Issuer<'static, KeyPair> {
     Issuer::new(authority_params(), key)
 }
 
-/// A certificate for the service, with a new key.
-pub(super) fn leaf(issuer: &Issuer<'_, KeyPair>, provider: &CryptoProvider, now: Timestamp) -> Result<Leaf, LeafError> {
+/// A certificate for the service, with a new key. The one that signs it is shown beside it, to those who know its hash.
+pub(super) fn leaf(
+    issuer: &Issuer<'_, KeyPair>,
+    signer: &CertificateDer<'static>,
+    names: &[String],
+    provider: &CryptoProvider,
+    now: Timestamp,
+) -> Result<Leaf, LeafError> {
     let key = KeyPair::generate()?;
-    let mut params = CertificateParams::new([SERVER_NAME.to_owned()])?;
+    let mut params = CertificateParams::new([&[SERVER_NAME.to_owned()], names].concat())?;
     params.distinguished_name = named("HyperFleet bootstrap service");
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
@@ -75,26 +81,33 @@ pub(super) fn leaf(issuer: &Issuer<'_, KeyPair>, provider: &CryptoProvider, now:
     let certificate = params.signed_by(&key, issuer)?;
     let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key that rcgen made is readable");
     let key = provider.key_provider.load_private_key(key)?;
-    Ok(Leaf { certified: Arc::new(CertifiedKey::new(vec![certificate.der().clone()], key)), made: now })
+    Ok(Leaf { certified: Arc::new(CertifiedKey::new(vec![certificate.der().clone(), signer.clone()], key)), made: now })
 }
 
-/// Whether a machine that trusts these certificates alone takes this one.
-pub(super) fn is_trusted(leaf: &Leaf, certificates: &str, now: Timestamp) -> bool {
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(certificates.as_bytes()) {
-        if !certificate.is_ok_and(|certificate| roots.add(certificate).is_ok()) {
-            return false;
-        }
-    }
+/// The one of these certificates, in PEM, by which machines take what the issuer signs; nothing if one cannot be read.
+pub(super) fn signer(
+    issuer: &Issuer<'_, KeyPair>,
+    certificates: &str,
+    now: Timestamp,
+) -> Option<CertificateDer<'static>> {
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let Ok(verifier) = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build() else {
-        return false;
-    };
-    let (Some(shown), Ok(name)) = (leaf.certified.cert.first(), ServerName::try_from(SERVER_NAME)) else {
-        return false;
-    };
+    let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificates.as_bytes()).collect();
+    let all = all.ok()?;
+    let leaf = leaf(issuer, all.first()?, &[], &provider, now).ok()?;
+    let shown = leaf.certified.cert.first()?;
+    let name = ServerName::try_from(SERVER_NAME).ok()?;
     let now = UnixTime::since_unix_epoch(since_epoch(now));
-    verifier.verify_server_cert(shown, &[], &name, &[], now).is_ok()
+    let mut roots = Vec::new();
+    for certificate in &all {
+        let mut root = RootCertStore::empty();
+        root.add(certificate.clone()).ok()?;
+        roots.push(root);
+    }
+    let takes = |root: RootCertStore| {
+        let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(root), Arc::clone(&provider));
+        builder.build().is_ok_and(|verifier| verifier.verify_server_cert(shown, &[], &name, &[], now).is_ok())
+    };
+    roots.into_iter().zip(all).find_map(|(root, certificate)| takes(root).then_some(certificate))
 }
 
 fn authority_params() -> CertificateParams {

@@ -5,13 +5,15 @@ use std::collections::BTreeSet;
 use fleet::claim::{Job, Step};
 use kube::ResourceExt;
 use providers::hypervisor::{
-    Bytes, CloneOrder, Error, Gib, Mib, Network, Object, PowerAction, Seed, Seen, Shape, Tag, Vlan, VmRef,
+    Bytes, CloneOrder, Error, Gib, Mib, Network, Object, PowerAction, Seen, Shape, Tag, Vlan, VmRef,
 };
 use reconcile::{Class, Fault};
 
 use super::notes::Note;
+use super::seed::Seeds;
 use super::supply::Supply;
-use super::{MachineClaims, Observed, Subject, seed, uid};
+use super::{MachineClaims, Observed, Subject, uid};
+use crate::seed;
 use crate::site::mode;
 
 impl MachineClaims {
@@ -68,7 +70,9 @@ impl MachineClaims {
                 note.begun(Job::Clone, Some(task));
             }
             Step::StageSeed => {
-                let files = files(observed, subject)?;
+                note.staged = true;
+                let refused = |says: String| Error::invalid(Object::Vm(subject.vm.id), "seed", says);
+                let files = seeds(observed, subject)?.files().map_err(refused)?;
                 let task = hypervisor.stage_seed(&subject.vm, &subject.id, &files).await?;
                 note.begun(Job::Stage, task);
             }
@@ -81,6 +85,14 @@ impl MachineClaims {
             Step::Configure => {
                 hypervisor.configure(seen(note, subject)?, &shape(observed, subject)?).await?;
                 note.begun(Job::Configure, None);
+                // What stands in the firmware cannot be taken out of a running VM: it is spent by then, and goes with it.
+                if supply(observed, subject)?.seed() != api::Seed::Iso {
+                    note.done.insert(Job::Detach);
+                    // Nobody but us can have made a medium for it.
+                    if note.made_here && !note.staged {
+                        note.done.insert(Job::Discard);
+                    }
+                }
             }
             Step::Start => {
                 let task = hypervisor.power(seen(note, subject)?, PowerAction::Start).await?;
@@ -169,12 +181,11 @@ fn order<'a>(observed: &'a Observed, subject: &Subject<'_>) -> Result<CloneOrder
     })
 }
 
-fn files(observed: &Observed, subject: &Subject<'_>) -> Result<providers::hypervisor::NoCloud, Error> {
+fn seeds<'a>(observed: &'a Observed, subject: &Subject<'a>) -> Result<Seeds<'a>, Error> {
     let supply = supply(observed, subject)?;
     let record = subject.claim.status.as_ref().and_then(|status| status.bootstrap.as_ref());
     let record = record.ok_or(unsupplied(subject))?;
-    let refused = |says: String| Error::invalid(Object::Vm(subject.vm.id), "seed", says);
-    seed::files(subject.claim, subject.allocation, record, supply).map_err(refused)
+    Ok(Seeds { claim: subject.claim, allocation: subject.allocation, record, supply })
 }
 
 fn shape(observed: &Observed, subject: &Subject<'_>) -> Result<Shape, Error> {
@@ -185,6 +196,8 @@ fn shape(observed: &Observed, subject: &Subject<'_>) -> Result<Shape, Error> {
         .as_str()
         .parse()
         .map_err(|_| Error::invalid(Object::Vm(subject.vm.id), "network.bridge", "it is no name of a bridge"))?;
+    let refused = |says: String| Error::invalid(Object::Vm(subject.vm.id), "seed", says);
+    let (seed, letter) = seeds(observed, subject)?.way().map_err(refused)?;
     let mut tags = BTreeSet::from([Tag::ours()]);
     tags.extend(subject.claim.spec.pool_ref.as_ref().map(|pool| Tag::named("pool", pool.name.as_str())));
     Ok(Shape {
@@ -195,7 +208,8 @@ fn shape(observed: &Observed, subject: &Subject<'_>) -> Result<Shape, Error> {
         agent: None,
         tpm: None,
         uefi: None,
-        seed: Some(Seed::Iso),
+        seed: Some(seed),
         uuid: subject.id.as_str().to_ascii_lowercase().parse().ok(),
+        letter,
     })
 }

@@ -48,6 +48,10 @@ pub(super) struct Note {
     unsure_until: Option<Instant>,
     /// The last look at the VM, as long as nothing was changed since.
     pub(super) seen: Option<Seen>,
+    /// When that was.
+    pub(super) looked: Option<Instant>,
+    /// Whether a seed medium was ever asked for.
+    pub(super) staged: bool,
     /// The storages of its disks, once they were seen.
     pub(super) storages: BTreeSet<StorageName>,
     /// Whether it turned out to run.

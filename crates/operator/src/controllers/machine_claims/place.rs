@@ -8,7 +8,7 @@ use fleet::claim::{self, Obstacle, Offer, Place};
 use providers::hex;
 use providers::hypervisor::AllocationId;
 use runtime::Key;
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest as _, Sha256};
 
 use super::super::hypervisor_clusters::target;
@@ -41,7 +41,8 @@ impl MachineClaims {
         let Ok(allocation) = id.parse::<AllocationId>() else { return Offer::Unasked };
         let bootstrap = uuid(&self.chance);
         let token = supply.site.token(&allocation, &bootstrap);
-        let token_hash = api::Digest::new(hex::encode(&Sha256::digest(token.expose_secret())));
+        let seed = supply.site.seed_name(&allocation, &bootstrap);
+        let hash = |text: &SecretString| api::Digest::new(hex::encode(&Sha256::digest(text.expose_secret())));
         self.notes.change(&uid, &id, |note| note.made_here = true);
         Offer::Place(Place {
             id: UuidText::new(id),
@@ -49,7 +50,8 @@ impl MachineClaims {
             node,
             address,
             bootstrap: UuidText::new(bootstrap),
-            token_hash,
+            token_hash: hash(&token),
+            seed_hash: hash(&seed),
         })
     }
 

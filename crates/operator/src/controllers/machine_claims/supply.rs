@@ -74,14 +74,6 @@ impl MachineClaims {
         cluster: Arc<HypervisorCluster>,
         key: &Key,
     ) -> Result<Result<Supply, Obstacle>, Fault> {
-        let seed = cluster.spec.proxmox.as_ref().map_or(Seed::Iso, |proxmox| proxmox.seed);
-        if seed != Seed::Iso {
-            let message = format!(
-                "proxmox.seed of HypervisorCluster {key} is {seed}, which cannot carry the agent's seed yet: set it to iso, \
-                 with proxmox.isoStorage"
-            );
-            return Ok(closed(Reason::ClusterNotReady, message));
-        }
         let Some(site) = self.sites.get(key) else {
             return Ok(closed(Reason::ClusterNotReady, format!("HypervisorCluster {key} is not connected yet")));
         };
@@ -97,6 +89,11 @@ impl MachineClaims {
 }
 
 impl Supply {
+    /// How machines get their seed.
+    pub(super) fn seed(&self) -> Seed {
+        self.cluster.spec.proxmox.as_ref().map_or(Seed::Iso, |proxmox| proxmox.seed)
+    }
+
     /// The same as the planner sees it.
     pub(super) fn terms(&self, claim: &MachineClaim) -> Terms {
         let (home, key) = (claim.namespace().unwrap_or_default(), Key::of(&self.cluster.metadata));
@@ -106,7 +103,7 @@ impl Supply {
             template_generation: self.template.metadata.generation.unwrap_or(1),
             image: api::VmId(self.image.image.id.into()),
             token_ttl: self.template.spec.attestation.join_token_ttl.as_duration(),
-            stages_seed: true,
+            stages_seed: self.seed() == Seed::Iso,
         }
     }
 }

@@ -47,7 +47,7 @@ impl<'a> Changes<'a> {
 
     /// Everything a shape asks for. `iso` is the volume of this VM's staged seed, if the provider has a place for it.
     pub(super) fn shape(mut self, shape: &Shape, iso: Option<&VolumeId>) -> Result<Self, Error> {
-        let Shape { cores, memory, network, tags, agent, tpm, uefi, seed, uuid } = shape;
+        let Shape { cores, memory, network, tags, agent, tpm, uefi, seed, uuid, letter } = shape;
         for name in ["protection", "onboot"] {
             if self.config.flag(name) {
                 self.put(name, "0");
@@ -86,9 +86,16 @@ impl<'a> Changes<'a> {
         }
         match seed {
             Some(Seed::Iso) => self.attach(iso)?,
-            Some(Seed::Smbios { url }) => self.serial(url)?,
+            Some(Seed::Smbios { .. }) => self.remove_cloud_init(),
             Some(Seed::Native(native)) => self.native(native)?,
             None => {}
+        }
+        let serial = match seed {
+            Some(Seed::Smbios { url }) => Some(seed::serial(url, self.object())?),
+            Some(Seed::Iso | Seed::Native(_)) | None => None,
+        };
+        if serial.is_some() || letter.is_some() {
+            self.firmware(serial.as_ref(), letter.as_ref())?;
         }
         Ok(self)
     }
@@ -101,7 +108,7 @@ impl<'a> Changes<'a> {
                 self.put(&drive.slot, "none,media=cdrom");
             }
         }
-        if let Some(fields) = smbios::without_serial(self.config.get("smbios1")) {
+        if let Some(fields) = smbios::without(self.config.get("smbios1")) {
             self.put("smbios1", &fields);
         }
         self
@@ -157,13 +164,13 @@ impl<'a> Changes<'a> {
         Ok(())
     }
 
-    fn serial(&mut self, url: &SecretString) -> Result<(), Error> {
-        let serial = seed::serial(url, self.object())?;
+    fn firmware(&mut self, serial: Option<&SecretString>, letter: Option<&SecretString>) -> Result<(), Error> {
         let current = self.config.get("smbios1");
         let planned = self.set.get("smbios1").map(|fields| fields.expose_secret().to_owned());
-        let fields = smbios::with_serial(planned.as_deref().or(current), &serial).ok_or_else(|| {
+        let fields = smbios::with(planned.as_deref().or(current), serial, letter).ok_or_else(|| {
             let says = format!(
-                "the seed's address is too long: all SMBIOS fields together may have {} characters",
+                "it does not fit into the firmware: all SMBIOS fields together may have {} characters; shorten \
+                 bootstrap.advertise, or take SMBIOS fields out of the image",
                 smbios::LONGEST
             );
             Error::invalid(self.object(), "seed", says)
@@ -171,7 +178,6 @@ impl<'a> Changes<'a> {
         if current != Some(fields.expose_secret()) {
             self.set.insert("smbios1".into(), fields);
         }
-        self.remove_cloud_init();
         Ok(())
     }
 

@@ -68,6 +68,7 @@ fn r8_5_one_form_makes_a_fresh_clone_what_it_should_be() {
         uefi: Some("store".parse().unwrap()),
         seed: Some(Seed::Iso),
         uuid: None,
+        letter: None,
     };
     let expected = [
         ("bios", "ovmf"),
@@ -98,6 +99,7 @@ fn a_vm_that_is_already_so_is_left_alone() {
         uefi: Some("store".parse().unwrap()),
         seed: Some(Seed::Iso),
         uuid: None,
+        letter: None,
     };
     let settled = seen(&[
         ("protection", "0"),
@@ -129,6 +131,16 @@ fn an_address_in_the_serial_number_replaces_the_seed_drive() {
     let serial = format!("{UUID},serial=ZHM9bm9jbG91ZC1uZXQ7cz1odHRwczovL2Jvb3QuZXhhbXBsZS9zL2FiYy8=,base64=1");
     let expected = [("smbios1", serial.as_str()), ("delete", "ide2"), DIGEST];
     assert_eq!(form(&seen(&[("protection", "-")]), &shape).unwrap(), pairs(&expected));
+}
+
+#[test]
+fn a_letter_to_the_agent_leaves_the_hypervisors_own_seed_drive_in_place() {
+    let letter = Some("hf1;letter".to_owned().into());
+    let shape = Shape { seed: Some(Seed::Native(Native::default())), letter, ..Shape::default() };
+    let form = form(&seen(&[("protection", "-")]), &shape).unwrap();
+    let firmware = format!("{UUID},family=aGYxO2xldHRlcg==,base64=1");
+    let expected = [("ciupgrade", "0"), ("ipconfig0", "ip=dhcp"), ("smbios1", firmware.as_str()), DIGEST];
+    assert_eq!(form, pairs(&expected));
 }
 
 #[rstest]
