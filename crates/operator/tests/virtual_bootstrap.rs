@@ -11,5 +11,7 @@ mod life;
 mod post;
 #[path = "virtual_bootstrap/refused.rs"]
 mod refused;
+#[path = "virtual_bootstrap/seeds.rs"]
+mod seeds;
 #[path = "virtual_bootstrap/stale.rs"]
 mod stale;

@@ -86,6 +86,7 @@ impl Post {
             },
             "bootstrap": {
                 "id": machine.id, "tokenHash": digest(machine.token.as_bytes()), "state": "Pending",
+                "seedHash": digest(machine.seed.as_bytes()),
                 "notAfter": not_after.to_string(),
             },
         });
@@ -151,11 +152,41 @@ impl Post {
         let router = self.doors.lock().unwrap()[replica].router.clone();
         let mut request = Request::post(path).body(Body::from(body.to_string())).unwrap();
         request.extensions_mut().insert(Peer { address: agent.address, key: agent.key.clone() });
-        let answer = router.oneshot(request).await.unwrap();
-        let (code, again) = (answer.status().as_u16(), answer.headers().get(header::RETRY_AFTER).cloned());
-        let text = answer.into_body().collect().await.unwrap().to_bytes();
-        let text = String::from_utf8(text.to_vec()).unwrap();
-        Answer { code, text, retry_after: again.map(|again| again.to_str().unwrap().parse().unwrap()) }
+        answered(router.oneshot(request).await.unwrap()).await
+    }
+
+    /// A file of a seed, at a replica's door.
+    pub(crate) async fn fetch(&self, replica: &str, from: &Agent, seed: &str, file: &str) -> Answer {
+        let router = self.doors.lock().unwrap()[replica].router.clone();
+        let mut request = Request::get(protocol::path::no_cloud(seed, file)).body(Body::empty()).unwrap();
+        request.extensions_mut().insert(Peer { address: from.address, key: None });
+        answered(router.oneshot(request).await.unwrap()).await
+    }
+
+    /// The template and the cluster of all claims.
+    pub(crate) async fn with_template(&self, user_data: Option<&str>) {
+        let kind = |kind: &str, name: &str| {
+            json!({
+                "apiVersion": "hypervisor.hyperfleet.io/v1alpha1", "kind": kind, "metadata": { "name": name },
+            })
+        };
+        let mut cluster = kind("HypervisorCluster", "pve");
+        cluster["spec"] = json!({
+            "provider": "proxmox", "endpoint": "https://pve:8006", "defaultStorage": "disks",
+            "defaultNetwork": "vmbr0", "nodes": [{ "name": "pve1" }],
+            "credentials": { "tokenId": { "name": "x", "key": "id" }, "tokenSecret": { "name": "x", "key": "secret" } },
+            "proxmox": { "vmidRange": { "first": 6000, "last": 6999 }, "seed": "smbios" },
+        });
+        self.person.create(&CLAIMS.replace("machineclaims", "hypervisorclusters"), &cluster).await.unwrap();
+        let mut template = kind("HypervisorMachineTemplate", "small");
+        template["spec"] = json!({
+            "hypervisorClusterRef": { "name": "pve" }, "template": { "proxmox": { "templateId": 9000 } },
+            "resources": { "cpu": 2, "memory": "4Gi", "disk": "20Gi" },
+        });
+        if let Some(text) = user_data {
+            template["spec"]["cloudInit"] = json!({ "userData": text });
+        }
+        self.person.create(&CLAIMS.replace("machineclaims", "hypervisormachinetemplates"), &template).await.unwrap();
     }
 
     pub(crate) async fn start(&self, replica: &str, agent: &Agent, machine: &Machine) -> Answer {
@@ -179,6 +210,13 @@ impl Post {
     }
 }
 
+async fn answered(answer: axum::response::Response) -> Answer {
+    let (code, again) = (answer.status().as_u16(), answer.headers().get(header::RETRY_AFTER).cloned());
+    let text = answer.into_body().collect().await.unwrap().to_bytes();
+    let text = String::from_utf8(text.to_vec()).unwrap();
+    Answer { code, text, retry_after: again.map(|again| again.to_str().unwrap().parse().unwrap()) }
+}
+
 /// One replica of the service.
 fn serve(desk: &Desk) -> Door {
     let metrics = Metrics::new("world");
@@ -198,6 +236,8 @@ pub(crate) struct Machine {
     pub(crate) id: String,
     pub(crate) token: String,
     pub(crate) uuid: String,
+    /// The name of what its cloud-init fetches.
+    pub(crate) seed: String,
 }
 
 impl Machine {
@@ -206,6 +246,7 @@ impl Machine {
             name: format!("claim-{number}"),
             id: format!("aaaaaaaa-0000-4000-8000-{number:012}"),
             token: format!("token-{number}-very-secret"),
+            seed: format!("name-{number}-nobody-can-guess"),
             uuid: format!("bbbbbbbb-0000-4000-8000-{number:012}"),
         }
     }
