@@ -261,6 +261,27 @@ async fn threat_2_a_machine_whose_agent_stands_still_is_destroyed_at_the_deadlin
     assert!(operator.wait(SOON).await.success(), "{}", operator.output());
 }
 
+/// The same without a seed medium: the real agent lives by its firmware, and believes the service by its authority's hash.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r3_1_a_story_with_its_seed_in_the_firmware_runs_and_leaves_nothing_behind() {
+    for seed in ["smbios", "native"] {
+        let town = Town::new("zero").await;
+        let before = town.there().await;
+        let operator = town.operator(free_port());
+        let story = town.story(&["/bin/sh", "-c", "echo hello without a medium"]);
+        let other = story.replace(r#""isoStorage":"shared""#, &format!(r#""seed":"{seed}""#));
+        assert_ne!(story, other);
+        town.apply(&other).await;
+        town.phase("hello", &["Succeeded", "Failed"]).await;
+        let status = town.claims().get("hello").await.unwrap().status.unwrap();
+        let said = status.outcome.as_ref().and_then(|outcome| outcome.output.as_deref());
+        assert_eq!(said, Some("hello without a medium\n"), "{seed}: {:?}\n{}", status.conditions, operator.output());
+        assert_eq!(town.there().await, before, "{seed}: {}", operator.output());
+        operator.signal(Signal::Terminate);
+        assert!(operator.wait(SOON).await.success(), "{}", operator.output());
+    }
+}
+
 /// The operator is killed at these moments of a claim's life, in milliseconds, and started again: one VM, then none.
 async fn killed_at(profile: &str, moments: &[u64]) {
     let town = Town::new(profile).await;

@@ -3,7 +3,10 @@
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, date_time_ymd,
 };
+use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+
+use sha2::{Digest as _, Sha256};
 
 /// Signs certificates.
 pub(crate) struct Authority {
@@ -30,6 +33,16 @@ impl Authority {
 
     pub(crate) fn pem(&self) -> &str {
         &self.pem
+    }
+
+    /// Its certificate.
+    pub(crate) fn certificate(&self) -> CertificateDer<'static> {
+        CertificateDer::from_pem_slice(self.pem.as_bytes()).unwrap()
+    }
+
+    /// How a seed in the firmware names it.
+    pub(crate) fn pin(&self) -> String {
+        protocol::pin(&Sha256::digest(self.certificate()))
     }
 
     /// A certificate for this name.
