@@ -56,6 +56,42 @@ async fn lives(server: &Server, authority: &Authority) -> Ending {
     live(&seed, MACHINE, &Wire::new(&seed).unwrap(), &host, &hasty()).await
 }
 
+async fn lives_by_hash(server: &Server, authority: &Authority) -> Ending {
+    let folder = tempfile::tempdir().unwrap();
+    let seed = protocol::Seed { authority: authority.pin(), ..server.seed(authority) };
+    live(&seed, MACHINE, &Wire::new(&seed).unwrap(), &Host::new(folder.path(), None), &hasty()).await
+}
+
+#[tokio::test]
+async fn an_authority_is_believed_by_the_hash_of_its_certificate() {
+    let authority = Authority::new();
+    let server = Server::start(authority.issue_whole(SERVER_NAME), content).await;
+    assert_eq!(lives_by_hash(&server, &authority).await, Ending::Finished(Exit::Code(0)));
+    assert!(server.has_seen(TOKEN));
+}
+
+#[tokio::test]
+async fn whoever_cannot_show_the_authority_of_that_hash_and_what_it_signed_learns_nothing() {
+    let (ours, impostor) = (Authority::new(), Authority::new());
+    // Shows our authority, but is signed by another of the same name.
+    let mut forged = impostor.issue(SERVER_NAME);
+    forged.0.push(ours.certificate());
+    let mut expired = ours.issue_expired(SERVER_NAME);
+    expired.0.push(ours.certificate());
+    for (identity, why) in [
+        (impostor.issue_whole(SERVER_NAME), "UnknownIssuer"),
+        (ours.issue(SERVER_NAME), "UnknownIssuer"),
+        (forged, "BadSignature"),
+        (ours.issue_whole("example.com"), "not valid for"),
+        (expired, "expired"),
+    ] {
+        let server = Server::start(identity, content).await;
+        let ending = lives_by_hash(&server, &ours).await;
+        assert!(matches!(&ending, Ending::Untrusted(says) if says.contains(why)), "{why}: {ending:?}");
+        assert!(!server.has_seen(TOKEN), "not one byte of the token");
+    }
+}
+
 /// Nothing secret was said, nothing was shown, and a beacon tells why.
 async fn is_not_believed(server: Server, authority: &Authority, why: &str) {
     let ending = lives(&server, authority).await;

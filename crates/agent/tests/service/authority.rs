@@ -15,7 +15,7 @@ pub(crate) struct Authority {
 }
 
 /// What a server shows and proves.
-pub(crate) type Identity = (CertificateDer<'static>, PrivateKeyDer<'static>);
+pub(crate) type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
 impl Authority {
     pub(crate) fn new() -> Self {
@@ -50,6 +50,13 @@ impl Authority {
         self.sign(CertificateParams::new([name.to_owned()]).unwrap())
     }
 
+    /// A certificate for this name, with its authority's beside it, as the service shows them.
+    pub(crate) fn issue_whole(&self, name: &str) -> Identity {
+        let (mut shown, key) = self.issue(name);
+        shown.push(self.certificate());
+        (shown, key)
+    }
+
     /// One whose time is over.
     pub(crate) fn issue_expired(&self, name: &str) -> Identity {
         let mut params = CertificateParams::new([name.to_owned()]).unwrap();
@@ -62,6 +69,6 @@ impl Authority {
         let key = KeyPair::generate().unwrap();
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        (certificate.der().clone(), PrivatePkcs8KeyDer::from(key.serialize_der()).into())
+        (vec![certificate.der().clone()], PrivatePkcs8KeyDer::from(key.serialize_der()).into())
     }
 }

@@ -55,7 +55,7 @@ impl Server {
 
     async fn in_version(
         version: &'static SupportedProtocolVersion,
-        (certificate, key): Identity,
+        (certificates, key): Identity,
         script: impl Fn(&Heard) -> String + Send + Sync + 'static,
     ) -> Self {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -63,7 +63,7 @@ impl Server {
             .with_protocol_versions(&[version])
             .unwrap()
             .with_client_cert_verifier(Arc::new(Anybody(provider)))
-            .with_single_cert(vec![certificate], key)
+            .with_single_cert(certificates, key)
             .unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, acceptor) = (listener.local_addr().unwrap(), TlsAcceptor::from(Arc::new(config)));

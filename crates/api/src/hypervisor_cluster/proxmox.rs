@@ -21,9 +21,10 @@ pub struct ProxmoxCluster {
     /// Storage for seed images (content type `iso`), on every node that gets machines; needed when `seed` is `iso`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iso_storage: Option<StorageName>,
-    /// How a machine gets its seed. `iso`: a small `NoCloud` image per machine, works with every image. `smbios`: an
-    /// address in the firmware's serial number, needs DHCP and no upload right. `native`: the hypervisor's own
-    /// cloud-init drive, only for templates without `cloudInit`.
+    /// How a machine gets its seed. `iso`: a small `NoCloud` image per machine, works with every image. `smbios`: in the
+    /// firmware, with an address that cloud-init fetches the rest from, once; needs DHCP and no upload right, and for
+    /// `cloudInit` an image that trusts our authority. `native`: in the firmware, beside the hypervisor's own cloud-init
+    /// drive; only for templates without `cloudInit`.
     #[serde(default = "default_seed")]
     pub seed: Seed,
 }
@@ -33,9 +34,9 @@ words! {
     Seed {
         /// One `NoCloud` image per machine, uploaded and removed by us.
         Iso = "iso",
-        /// An address to fetch the seed from, in the SMBIOS serial number.
+        /// In the SMBIOS fields, with an address that cloud-init fetches its part from.
         Smbios = "smbios",
-        /// The hypervisor's own cloud-init drive.
+        /// In the SMBIOS fields, beside the hypervisor's own cloud-init drive.
         Native = "native",
     }
 }

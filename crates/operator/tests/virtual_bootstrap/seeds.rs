@@ -60,7 +60,9 @@ fn row_8_another_machines_seed_is_out_of_reach() {
         // What a job can know: ids, UUIDs, hashes, its own name and token.
         let record = post.status(&other).await["bootstrap"].clone();
         let hash = record["seedHash"].as_str().unwrap().to_owned();
-        for known in [other.id.clone(), other.uuid.clone(), hash, mine.seed.clone(), mine.token.clone(), other.name.clone()] {
+        for known in
+            [other.id.clone(), other.uuid.clone(), hash, mine.seed.clone(), mine.token.clone(), other.name.clone()]
+        {
             assert_eq!(post.fetch("a", &guest, &known, "user-data").await, nothing(), "{known}");
         }
         // Whoever has the name comes too late, or comes alone.
@@ -85,7 +87,11 @@ fn row_8_enumeration_is_slowed_down_and_costs_no_call() {
         assert_eq!(answers.iter().filter(|answer| **answer == nothing()).count(), 20, "the burst");
         assert_eq!(answers.iter().filter(|answer| answer.code == 429 && answer.retry_after.is_some()).count(), 180);
         assert_eq!(post.calls(|_| true), calls, "nobody was asked because of them");
-        assert_eq!(post.fetch("a", &Agent::new(5), &machine.seed, "user-data").await.code, 200, "the machine is not harmed");
+        assert_eq!(
+            post.fetch("a", &Agent::new(5), &machine.seed, "user-data").await.code,
+            200,
+            "the machine is not harmed"
+        );
     });
 }
 
