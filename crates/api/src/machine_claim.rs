@@ -9,7 +9,7 @@ mod workload;
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
-pub use allocation::{Allocation, Leftover};
+pub use allocation::Allocation;
 pub use bootstrap::{BootstrapRecord, BootstrapState, RunnerRegistration, SeedFile};
 pub use phase::{Phase, Step};
 pub use status::{Drain, MachineClaimStatus, NetworkStatus, Outcome, Teardown};

@@ -6,6 +6,8 @@
 //!
 //! Numbers are in base64url. Only letters, digits and what addresses are made of: nothing in it can end the field that it stands in.
 
+use std::fmt::Write as _;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use secrecy::{ExposeSecret, SecretString};
@@ -83,7 +85,10 @@ fn digits<const N: usize>(text: &str) -> Option<[u8; N]> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |mut digits, byte| {
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    })
 }
 
 fn uuid(bytes: &[u8; 16]) -> String {

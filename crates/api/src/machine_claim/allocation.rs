@@ -29,16 +29,3 @@ pub struct Allocation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<CidrText>,
 }
-
-/// Something of ours that may remain on the hypervisor and that only an administrator can remove.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Leftover {
-    /// VMID of what remains.
-    pub vm_id: VmId,
-    /// Node it is on.
-    pub node: NodeName,
-    /// Why we cannot remove it, and what an administrator can do.
-    #[schemars(length(min = 1, max = 1024))]
-    pub message: String,
-}

@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Allocation, BootstrapRecord, Leftover, Phase, RunnerRegistration, Step};
+use super::{Allocation, BootstrapRecord, Phase, RunnerRegistration, Step};
 use crate::moment::Moment;
 use crate::names::IpText;
 
@@ -64,11 +64,6 @@ pub struct MachineClaimStatus {
     /// What is already gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub teardown: Option<Teardown>,
-    /// What of ours may remain on the hypervisor and needs an administrator.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16))]
-    #[x_kube(merge_strategy = ListMerge::Map(vec!["vmId".into()]))]
-    pub leftovers: Vec<Leftover>,
 }
 
 /// Addresses of a machine.

@@ -192,10 +192,5 @@ fn reports() -> Vec<Row> {
             |o| put(o, "/status/outcome", json!({ "endedAt": "2026-01-01T00:00:00Z", "exitCode": 256 })),
             "status.outcome.exitCode",
         ),
-        report(
-            "a leftover says why",
-            |o| put(o, "/status/leftovers", json!([{ "vmId": 100_001, "node": "pve1" }])),
-            "status.leftovers[0].message",
-        ),
     ]
 }

@@ -70,7 +70,6 @@ impl MachineClaims {
                 note.begun(Job::Clone, Some(task));
             }
             Step::StageSeed => {
-                note.staged = true;
                 let refused = |says: String| Error::invalid(Object::Vm(subject.vm.id), "seed", says);
                 let files = seeds(observed, subject)?.files().map_err(refused)?;
                 let task = hypervisor.stage_seed(&subject.vm, &subject.id, &files).await?;
@@ -89,7 +88,7 @@ impl MachineClaims {
                 if supply(observed, subject)?.seed() != api::Seed::Iso {
                     note.done.insert(Job::Detach);
                     // Nobody but us can have made a medium for it.
-                    if note.made_here && !note.staged {
+                    if note.made_here && !note.asked.contains(&Job::Stage) {
                         note.done.insert(Job::Discard);
                     }
                 }

@@ -74,7 +74,7 @@ impl Subject<'_> {
 
     /// A VM that is being made. One of whose clone we know that it has not begun needs no look.
     async fn made(&self, note: &mut Note) -> Sight {
-        let unborn = note.made_here && !note.touched;
+        let unborn = note.made_here && note.asked.is_empty();
         if unborn || note.done.contains(&Job::Start) {
             return Sight::Unasked;
         }
@@ -98,7 +98,7 @@ impl Subject<'_> {
 
     /// A VM that has to go.
     async fn removed(&self, note: &mut Note) -> (Sight, Life) {
-        if note.made_here && !note.touched {
+        if note.made_here && note.asked.is_empty() {
             note.done.insert(Job::Discard);
             return (Sight::Absent { remains: Vec::new() }, Life::Unknown);
         }

@@ -36,8 +36,8 @@ pub(super) struct Note {
     allocation: String,
     /// Whether the allocation was made by this process in this term.
     pub(super) made_here: bool,
-    /// Whether anything was ever asked of the hypervisor.
-    pub(super) touched: bool,
+    /// What was ever asked of the hypervisor.
+    pub(super) asked: BTreeSet<Job>,
     pub(super) tasks: BTreeMap<Job, TaskRef>,
     /// When the last of them began.
     since: Option<Instant>,
@@ -50,8 +50,6 @@ pub(super) struct Note {
     pub(super) seen: Option<Seen>,
     /// When that was.
     pub(super) looked: Option<Instant>,
-    /// Whether a seed medium was ever asked for.
-    pub(super) staged: bool,
     /// The storages of its disks, once they were seen.
     pub(super) storages: BTreeSet<StorageName>,
     /// Whether it turned out to run.
@@ -120,7 +118,7 @@ impl Note {
 
     /// Something was asked of the hypervisor and begins.
     pub(super) fn begun(&mut self, job: Job, task: Option<TaskRef>) {
-        self.touched = true;
+        self.asked.insert(job);
         match task {
             Some(task) => {
                 self.tasks.insert(job, task);
@@ -146,7 +144,7 @@ impl Note {
 
     /// Something did not succeed, when the claim had counted this many attempts.
     pub(super) fn failed(&mut self, job: Job, error: &Error, attempt: u32, at: Timestamp) {
-        self.touched = true;
+        self.asked.insert(job);
         self.tasks.remove(&job);
         self.seen = None;
         self.times = self.times.saturating_add(1);
