@@ -25,12 +25,12 @@ pub(crate) fn hostname(claim: &MachineClaim) -> String {
 }
 
 /// Who the machine is.
-pub(crate) fn meta_data(claim: &MachineClaim, allocation: &Allocation) -> String {
+pub(crate) fn identity(claim: &MachineClaim, allocation: &Allocation) -> String {
     json!({ "instance-id": allocation.id.as_str(), "local-hostname": hostname(claim) }).to_string()
 }
 
 /// What the machine should do; the message if the template's own cloud-init cannot be merged.
-pub(crate) fn user_data(
+pub(crate) fn instructions(
     claim: &MachineClaim,
     template: &HypervisorMachineTemplate,
     cluster: &HypervisorCluster,

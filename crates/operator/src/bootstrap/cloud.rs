@@ -22,14 +22,14 @@ pub(super) async fn content(client: &Client, claim: &MachineClaim, file: SeedFil
     let allocation = claim.status.as_ref().and_then(|status| status.allocation.as_ref());
     let allocation = allocation.ok_or(Denial::Absent("no-allocation"))?;
     match file {
-        SeedFile::MetaData => Ok(seed::meta_data(claim, allocation)),
+        SeedFile::MetaData => Ok(seed::identity(claim, allocation)),
         SeedFile::VendorData | SeedFile::NetworkConfig => Ok(String::new()),
         SeedFile::UserData => {
             let template = target(&claim.spec.template_ref, &claim.metadata);
             let template: HypervisorMachineTemplate = read(client, "read HypervisorMachineTemplate", &template).await?;
             let cluster = target(&allocation.cluster_ref, &claim.metadata);
             let cluster: HypervisorCluster = read(client, "read HypervisorCluster", &cluster).await?;
-            seed::user_data(claim, &template, &cluster).map_err(|_| Denial::Absent("unmergeable"))
+            seed::instructions(claim, &template, &cluster).map_err(|_| Denial::Absent("unmergeable"))
         }
     }
 }

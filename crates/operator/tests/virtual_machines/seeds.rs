@@ -10,7 +10,7 @@ use crate::claims::{there, until};
 use crate::guests::Through;
 use crate::yard::{CLUSTERS, Yard};
 
-const USER_DATA: &str = "#cloud-config\nruncmd:\n- [echo, canary-of-the-user]\n";
+const THEIRS: &str = "#cloud-config\nruncmd:\n- [echo, canary-of-the-user]\n";
 
 /// A yard whose cluster gives out this kind of seed, with a template for it.
 pub(crate) async fn with_seed(world: &World, seed: &str) -> (Yard, Simulator) {
@@ -54,7 +54,7 @@ fn p33_a_life_with_its_seed_in_the_firmware_ends_well_and_costs_eleven_calls_at_
     World::run(1, async |world| {
         let (yard, pve) = with_seed(&world, "smbios").await;
         yard.template("mine", |template| {
-            template["spec"]["cloudInit"] = json!({ "userData": USER_DATA });
+            template["spec"]["cloudInit"] = json!({ "userData": THEIRS });
             same_disk(template);
         })
         .await;
@@ -67,14 +67,14 @@ fn p33_a_life_with_its_seed_in_the_firmware_ends_well_and_costs_eleven_calls_at_
         let files: Vec<&str> = fetched.iter().map(|(file, _)| file.as_str()).collect();
         assert_eq!(files, ["meta-data", "user-data", "vendor-data"], "as cloud-init asks for them");
         assert!(fetched[0].1.contains("\"local-hostname\":\"default-hello\""), "{}", fetched[0].1);
-        let whole = api_user_data(USER_DATA, "default-hello");
+        let whole = merged(THEIRS, "default-hello");
         assert_eq!(fetched[1].1, whole, "the same as on a medium");
         let served = yard.claimed("hello").await["status"]["bootstrap"]["served"].clone();
         assert_eq!(served, json!(files));
     });
 }
 
-fn api_user_data(theirs: &str, hostname: &str) -> String {
+fn merged(theirs: &str, hostname: &str) -> String {
     let ours = fleet::cloud_init::Ours { hostname: hostname.to_owned(), ..Default::default() };
     fleet::cloud_init::merge(Some(theirs), &ours).unwrap()
 }

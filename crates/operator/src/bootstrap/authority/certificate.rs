@@ -85,29 +85,25 @@ pub(super) fn leaf(
 }
 
 /// The one of these certificates, in PEM, by which machines take what the issuer signs; nothing if one cannot be read.
-pub(super) fn signer(
-    issuer: &Issuer<'_, KeyPair>,
-    certificates: &str,
-    now: Timestamp,
-) -> Option<CertificateDer<'static>> {
-    let provider = Arc::new(aws_lc_rs::default_provider());
-    let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificates.as_bytes()).collect();
-    let all = all.ok()?;
-    let leaf = leaf(issuer, all.first()?, &[], &provider, now).ok()?;
-    let shown = leaf.certified.cert.first()?;
-    let name = ServerName::try_from(SERVER_NAME).ok()?;
+pub(super) fn signer(issuer: &Issuer<'_, KeyPair>, pem: &str, now: Timestamp) -> Option<CertificateDer<'static>> {
+    let first = CertificateDer::from_pem_slice(pem.as_bytes()).ok()?;
+    trusted_by(&leaf(issuer, &first, &[], &aws_lc_rs::default_provider(), now).ok()?, pem, now)
+}
+
+/// The one of these certificates, in PEM, by which a machine takes this leaf.
+pub(super) fn trusted_by(leaf: &Leaf, pem: &str, now: Timestamp) -> Option<CertificateDer<'static>> {
+    let all: Vec<_> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect::<Result<_, _>>().ok()?;
+    let (shown, name) = (leaf.certified.cert.first()?, ServerName::try_from(SERVER_NAME).ok()?);
     let now = UnixTime::since_unix_epoch(since_epoch(now));
-    let mut roots = Vec::new();
-    for certificate in &all {
-        let mut root = RootCertStore::empty();
-        root.add(certificate.clone()).ok()?;
-        roots.push(root);
-    }
-    let takes = |root: RootCertStore| {
-        let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(root), Arc::clone(&provider));
-        builder.build().is_ok_and(|verifier| verifier.verify_server_cert(shown, &[], &name, &[], now).is_ok())
+    let takes = |certificate: &CertificateDer<'static>| {
+        let mut roots = RootCertStore::empty();
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        roots.add(certificate.clone()).is_ok()
+            && WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
+                .build()
+                .is_ok_and(|verifier| verifier.verify_server_cert(shown, &[], &name, &[], now).is_ok())
     };
-    roots.into_iter().zip(all).find_map(|(root, certificate)| takes(root).then_some(certificate))
+    all.into_iter().find(takes)
 }
 
 fn authority_params() -> CertificateParams {

@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
 use super::supply::Supply;
-use crate::seed::{meta_data, user_data};
+use crate::seed::{identity, instructions};
 
 /// Whose seed it is.
 pub(super) struct Seeds<'a> {
@@ -24,8 +24,8 @@ impl Seeds<'_> {
         let Self { claim, allocation, supply, .. } = *self;
         let seed = serde_json::to_string(&self.seed(supply.invitation.authority.clone())?);
         Ok(NoCloud {
-            user_data: user_data(claim, &supply.template, &supply.cluster)?.into(),
-            meta_data: meta_data(claim, allocation),
+            user_data: instructions(claim, &supply.template, &supply.cluster)?.into(),
+            meta_data: identity(claim, allocation),
             network_config: self.network(),
             agent: Some(seed.map_err(|error| error.to_string())?.into()),
         })
