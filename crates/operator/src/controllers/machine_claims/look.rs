@@ -8,16 +8,15 @@ use fleet::claim::{Job, Life, Sight};
 use jiff::{SignedDuration, Timestamp};
 use providers::hypervisor::{AllocationId, Bytes, Error, Mark, Power, Seen, StorageName, TaskState, VmRef, Whose};
 
-use tokio::time::Instant;
-
 use super::notes::Note;
 use crate::site::{Site, life};
 
 /// A VM that has been ready for this long has had its seed taken away by whoever led then.
 const DETACHED: SignedDuration = SignedDuration::from_mins(5);
 
-/// A look at a running VM holds for this long; whatever is changed because of it fails if it does not.
-const FRESH: Duration = Duration::from_secs(10);
+/// A VM that was started so recently need not be listed yet: listings are made every half minute, of figures that are a
+/// dozen seconds old.
+const UNLISTED: Duration = Duration::from_mins(1);
 
 /// A VM that somebody may have to look at.
 pub(super) struct Subject<'a> {
@@ -83,7 +82,7 @@ impl Subject<'_> {
 
     /// A VM that ran: what the last listing says, and where that would be the end, what it is now.
     async fn pulse(&self, look: bool, note: &mut Note) -> (Sight, Life) {
-        let sight = if look { self.glance(note).await } else { Sight::Unasked };
+        let sight = if look { self.look(note).await } else { Sight::Unasked };
         match self.site.row(self.allocation.vm_id).map(|row| row.power) {
             Some(Power::Running | Power::Paused | Power::Faulted | Power::Unknown) => (sight, Life::Running),
             Some(Power::Stopped) => match self.site.hypervisor().power_state(&self.vm).await {
@@ -91,7 +90,8 @@ impl Subject<'_> {
                 Err(_) => (sight, Life::Unknown),
             },
             // Not listed: new ones are not for a while, and removed ones never again.
-            None if sight == Sight::Unasked => (self.glance(note).await, Life::Unknown),
+            None if note.started.is_some_and(|started| started.elapsed() < UNLISTED) => (sight, Life::Unknown),
+            None if sight == Sight::Unasked => (self.look(note).await, Life::Unknown),
             None => (sight, Life::Unknown),
         }
     }
@@ -125,18 +125,8 @@ impl Subject<'_> {
         }
     }
 
-    /// A look, or the last one if it is fresh: a machine that comes up wakes us several times within seconds.
-    async fn glance(&self, note: &mut Note) -> Sight {
-        let fresh = note.looked.is_some_and(|looked| looked.elapsed() < FRESH);
-        match note.seen.as_ref().filter(|_| fresh) {
-            Some(seen) => Sight::Ours { node: api::NodeName::new(seen.vm().node.as_str()), grows: self.grows(seen) },
-            None => self.look(note).await,
-        }
-    }
-
     async fn look(&self, note: &mut Note) -> Sight {
         note.seen = None;
-        note.looked = Some(Instant::now());
         match self.site.hypervisor().look(&self.vm, Whose::Allocation(&self.id)).await {
             Ok(seen) => {
                 note.storages = seen.storages();

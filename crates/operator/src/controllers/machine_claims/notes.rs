@@ -48,10 +48,10 @@ pub(super) struct Note {
     unsure_until: Option<Instant>,
     /// The last look at the VM, as long as nothing was changed since.
     pub(super) seen: Option<Seen>,
-    /// When that was.
-    pub(super) looked: Option<Instant>,
     /// The storages of its disks, once they were seen.
     pub(super) storages: BTreeSet<StorageName>,
+    /// When we started it.
+    pub(super) started: Option<Instant>,
     /// Whether it turned out to run.
     pub(super) runs: bool,
 }
@@ -119,6 +119,9 @@ impl Note {
     /// Something was asked of the hypervisor and begins.
     pub(super) fn begun(&mut self, job: Job, task: Option<TaskRef>) {
         self.asked.insert(job);
+        if job == Job::Start {
+            self.started = Some(Instant::now());
+        }
         match task {
             Some(task) => {
                 self.tasks.insert(job, task);
