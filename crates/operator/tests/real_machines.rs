@@ -239,7 +239,7 @@ fn agents_of(simulator: u32) -> Vec<i32> {
 /// The agent in a machine stands still, as if it was killed while its machine runs on: no lease, no report, no power-off.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "minutes: make soak"]
-async fn threat_2_a_machine_whose_agent_stands_still_is_destroyed_at_the_deadline() {
+async fn soak_threat_2_a_machine_whose_agent_stands_still_is_destroyed_at_the_deadline() {
     let town = Town::new("zero").await;
     let before = town.there().await;
     let operator = town.operator(free_port());
