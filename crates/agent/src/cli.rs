@@ -9,6 +9,8 @@ use clap::{Args, Parser, Subcommand};
 use protocol::{Beacon, Seed, Stage, path};
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::power_off::PowerOff;
+use crate::watchdog::Watchdog;
 use crate::{Ending, Host, Line, Machine, Patience, Wire, hardening, live, power_off, program, seed};
 
 /// The exit code of a program that has nothing to do on this machine.
@@ -29,6 +31,11 @@ enum Command {
     /// Only the machine whose firmware has the seed's UUID is powered off. On any other the program exits with code 3
     /// and does nothing.
     Run(Flags),
+    /// Powers the machine off that an agent has begun to live on, however that one ended.
+    ///
+    /// For the unit that starts the agent: an agent that was killed or hung does not power off by itself. Where none has
+    /// begun, or on another machine, the program exits with code 3 and does nothing.
+    Off(End),
 }
 
 #[derive(Debug, Args)]
@@ -37,6 +44,21 @@ struct Flags {
     /// [default: the firmware, then the medium labelled cidata, /dev/sr0 or /dev/sr1, waiting for them]
     #[arg(long, value_name = "PATH")]
     seed: Option<PathBuf>,
+    #[command(flatten)]
+    end: End,
+    /// The user that work runs as that names none [default: hyperfleet, or whoever the agent is if that is not root]
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// Go on although the machine swaps. Dangerous: tokens and credentials can reach the disk and outlive the machine.
+    #[arg(long)]
+    allow_swap: bool,
+    #[command(flatten)]
+    watchdog: Watchdog,
+}
+
+/// What is known of the machine, and what happens to it at the end.
+#[derive(Debug, Args)]
+struct End {
     /// Run this by /bin/sh at the end, always, and never power off the machine.
     #[arg(long, value_name = "COMMAND")]
     power_off_command: Option<String>,
@@ -46,12 +68,17 @@ struct Flags {
     /// Where the work's files go; must be in memory.
     #[arg(long, value_name = "DIR", default_value = "/run/hyperfleet")]
     run_dir: PathBuf,
-    /// The user that work runs as that names none [default: hyperfleet, or whoever the agent is if that is not root]
-    #[arg(long, value_name = "NAME")]
-    user: Option<String>,
-    /// Go on although the machine swaps. Dangerous: tokens and credentials can reach the disk and outlive the machine.
-    #[arg(long)]
-    allow_swap: bool,
+}
+
+impl End {
+    fn firmware(&self) -> Option<String> {
+        power_off::firmware(&self.dmi)
+    }
+
+    /// What happens at the end of a life that was meant for this machine.
+    fn choose(&self, wanted: Option<&str>) -> PowerOff {
+        power_off::choose(self.firmware().as_deref(), wanted, self.power_off_command.as_deref())
+    }
 }
 
 /// Runs the program with these arguments.
@@ -66,7 +93,20 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).with_target(false).init();
     match command {
         Command::Run(flags) => once(&flags),
+        Command::Off(end) => off(&end),
     }
+}
+
+/// The end of a life whose agent may not have come to it.
+fn off(end: &End) -> ExitCode {
+    let begun = hardening::begun(&end.run_dir);
+    if !power_off::is_ours(end.firmware().as_deref(), begun.as_deref()) {
+        tracing::info!("no agent has begun on this machine: nothing is done");
+        return ExitCode::from(NOT_OURS);
+    }
+    tracing::warn!("the agent is gone");
+    end.choose(begun.as_deref()).carry_out();
+    ExitCode::SUCCESS
 }
 
 /// One life and its end.
@@ -74,11 +114,11 @@ fn once(flags: &Flags) -> ExitCode {
     hardening::keep_memory_private();
     let seed = match &flags.seed {
         Some(path) => seed::read(path),
-        None => seed::find(&flags.dmi),
+        None => seed::find(&flags.end.dmi),
     };
     let seed = seed.inspect_err(|error| tracing::error!(%error, "there is no seed to live by")).ok();
-    let (firmware, wanted) = (power_off::firmware(&flags.dmi), seed.as_ref().map(|seed| seed.machine.as_str()));
-    let off = power_off::choose(firmware.as_deref(), wanted, flags.power_off_command.as_deref());
+    let (firmware, wanted) = (flags.end.firmware(), seed.as_ref().map(|seed| seed.machine.as_str()));
+    let off = flags.end.choose(wanted);
     let code = match (&seed, firmware) {
         (Some(seed), Some(firmware)) if power_off::is_ours(Some(&firmware), wanted) => {
             tracing::info!(machine = firmware, service = seed.url, "this machine has a seed");
@@ -131,8 +171,8 @@ fn lives(flags: &Flags, seed: &Seed, firmware: &str) -> Result<Ending, String> {
 
 async fn life(flags: &Flags, seed: &Seed, firmware: &str) -> Result<Ending, String> {
     let line = Wire::new(seed).map_err(|error| error.to_string())?;
-    let host = Host::new(&flags.run_dir, flags.user.clone());
-    if let Err(trouble) = prepare(flags, seed) {
+    let host = Host::new(&flags.end.run_dir, flags.user.clone());
+    if let Err(trouble) = prepare(flags, seed, firmware) {
         let beacon = Beacon { stage: Stage::Prepare, trouble: trouble.clone(), clock: host.clock() };
         let beacon = serde_json::to_vec(&beacon).expect("texts have a form in JSON");
         line.beacon(&path::beacon(&seed.id), beacon).await;
@@ -143,19 +183,22 @@ async fn life(flags: &Flags, seed: &Seed, firmware: &str) -> Result<Ending, Stri
     let (mut terminate, mut interrupt) = (stop(SignalKind::terminate())?, stop(SignalKind::interrupt())?);
     tokio::select! {
         ending = live(seed, firmware, &line, &host, &patience) => Ok(ending),
+        () = flags.watchdog.feed() => Err("nobody listens any more".to_owned()),
         _ = terminate.recv() => Err("the agent was told to stop".to_owned()),
         _ = interrupt.recv() => Err("the agent was told to stop".to_owned()),
     }
 }
 
-fn prepare(flags: &Flags, seed: &Seed) -> Result<(), String> {
+fn prepare(flags: &Flags, seed: &Seed, firmware: &str) -> Result<(), String> {
+    hardening::make_run_dir(&flags.end.run_dir)?;
+    hardening::begin(&flags.end.run_dir, firmware)?;
     if let Some(pin) = &seed.agent {
         program::is_pinned(Path::new(program::OURS), pin)?;
     }
     if !flags.allow_swap {
         hardening::refuse_swap(Path::new("/proc/swaps"))?;
     }
-    hardening::make_run_dir(&flags.run_dir)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -184,9 +227,17 @@ mod tests {
 
     #[test]
     fn without_flags_everything_is_the_real_thing() {
-        let Command::Run(flags) = Cli::try_parse_from(["hyperfleet-agent", "run"]).unwrap().command;
-        assert_eq!(flags.dmi, Path::new("/sys/class/dmi/id"));
-        assert_eq!(flags.run_dir, Path::new("/run/hyperfleet"));
-        assert!(flags.power_off_command.is_none() && flags.seed.is_none() && !flags.allow_swap);
+        let ends = ["run", "off"].map(|word| match Cli::try_parse_from(["hyperfleet-agent", word]).unwrap().command {
+            Command::Run(flags) => {
+                assert!(flags.seed.is_none() && !flags.allow_swap);
+                flags.end
+            }
+            Command::Off(end) => end,
+        });
+        for end in ends {
+            assert_eq!(end.dmi, Path::new("/sys/class/dmi/id"));
+            assert_eq!(end.run_dir, Path::new("/run/hyperfleet"));
+            assert!(end.power_off_command.is_none());
+        }
     }
 }

@@ -12,6 +12,8 @@ use rustix::process::{DumpableBehavior, Resource, Rlimit, geteuid, set_dumpable_
 const TMPFS: FsWord = 0x0102_1994;
 /// The work may pass through and see only what it knows the name of.
 const PASSAGE: u32 = 0o711;
+/// The file that says that a life has begun.
+const BEGUN: &str = "machine";
 
 /// No core dumps of this and of all that it starts; nobody of the same user looks into this one's memory.
 pub(crate) fn keep_memory_private() {
@@ -57,6 +59,17 @@ pub(crate) fn make_run_dir(path: &Path) -> Result<(), String> {
         ));
     }
     std::fs::set_permissions(path, Permissions::from_mode(PASSAGE)).map_err(failed)
+}
+
+/// Remembers that a life has begun on the machine with this UUID, as long as the machine runs.
+pub(crate) fn begin(run_dir: &Path, machine: &str) -> Result<(), String> {
+    let path = run_dir.join(BEGUN);
+    std::fs::write(&path, machine).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+/// The machine that a life has begun on, if one has.
+pub(crate) fn begun(run_dir: &Path) -> Option<String> {
+    std::fs::read_to_string(run_dir.join(BEGUN)).ok()
 }
 
 fn is_in_memory(path: &Path) -> io::Result<bool> {

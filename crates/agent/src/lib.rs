@@ -30,6 +30,7 @@ pub mod power_off;
 mod program;
 pub mod seed;
 mod uuid;
+mod watchdog;
 mod wire;
 
 pub use host::{Host, Running};

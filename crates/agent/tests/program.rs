@@ -110,19 +110,76 @@ async fn work_that_the_service_ends_is_ended_with_all_that_it_started() {
     assert!(guest.powered_off());
 }
 
-#[tokio::test]
-async fn an_agent_that_is_told_to_stop_ends_the_work_and_powers_off() {
-    let (server, authority) = service(plan(&["sleep", "600"]), Order::GoOn).await;
-    let guest = Guest::new(&server.seed(&authority), MACHINE);
-    let child = guest.spawn(&[]);
+/// Waits until the work has begun.
+async fn begins(server: &Server) {
     let began = async {
         while server.posted(path::STATUS).is_empty() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
     tokio::time::timeout(Duration::from_secs(30), began).await.expect("the work begins");
+}
+
+fn signal(child: &tokio::process::Child, signal: rustix::process::Signal) {
     let id = rustix::process::Pid::from_raw(child.id().unwrap().try_into().unwrap()).unwrap();
-    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    rustix::process::kill_process(id, signal).unwrap();
+}
+
+/// What the unit does: it kills an agent that is silent, and then runs `off`.
+#[tokio::test]
+async fn a_machine_whose_agent_was_killed_is_powered_off_by_what_the_unit_runs_next() {
+    let (server, authority) = service(plan(&["sleep", "5"]), Order::GoOn).await;
+    let guest = Guest::new(&server.seed(&authority), MACHINE);
+    let before = guest.stops().await;
+    assert_eq!((before.code, guest.powered_off()), (Some(3), false), "no agent has begun: {}", before.log);
+    let child = guest.spawn(&[]);
+    begins(&server).await;
+    signal(&child, rustix::process::Signal::KILL);
+    let run = guest::ends(child).await;
+    assert_eq!((run.code, guest.powered_off()), (None, false), "{}", run.log);
+    std::fs::write(format!("{}/product_uuid", guest.dmi()), OTHER).unwrap();
+    let elsewhere = guest.stops().await;
+    assert_eq!((elsewhere.code, guest.powered_off()), (Some(3), false), "another machine: {}", elsewhere.log);
+    std::fs::write(format!("{}/product_uuid", guest.dmi()), MACHINE).unwrap();
+    let after = guest.stops().await;
+    assert_eq!((after.code, guest.powered_off()), (Some(0), true), "{}", after.log);
+}
+
+#[tokio::test]
+async fn an_agent_says_that_it_is_alive_until_it_hangs() {
+    let (server, authority) = service(plan(&["sleep", "600"]), Order::GoOn).await;
+    let guest = Guest::new(&server.seed(&authority), MACHINE);
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("notify");
+    let systemd = tokio::net::UnixDatagram::bind(&place).unwrap();
+    let said = [("NOTIFY_SOCKET", place.to_str().unwrap()), ("WATCHDOG_USEC", "400000")];
+    let child = guest.spawn_under(&said, &[]);
+    let word = async || {
+        let mut word = [0; 32];
+        let length = systemd.recv(&mut word).await.unwrap();
+        word[..length].to_vec()
+    };
+    for _ in 0..3 {
+        assert_eq!(tokio::time::timeout(Duration::from_secs(10), word()).await.unwrap(), b"WATCHDOG=1");
+    }
+    signal(&child, rustix::process::Signal::STOP);
+    let mut silent = false;
+    for _ in 0..3 {
+        silent = tokio::time::timeout(Duration::from_secs(2), word()).await.is_err();
+    }
+    assert!(silent, "one that stands still says nothing");
+    signal(&child, rustix::process::Signal::CONT);
+    signal(&child, rustix::process::Signal::TERM);
+    assert!(guest::ends(child).await.log.contains("told to stop"));
+}
+
+#[tokio::test]
+async fn an_agent_that_is_told_to_stop_ends_the_work_and_powers_off() {
+    let (server, authority) = service(plan(&["sleep", "600"]), Order::GoOn).await;
+    let guest = Guest::new(&server.seed(&authority), MACHINE);
+    let child = guest.spawn(&[]);
+    begins(&server).await;
+    signal(&child, rustix::process::Signal::TERM);
     let run = guest::ends(child).await;
     assert_eq!(run.code, Some(1), "{}", run.log);
     assert!(run.log.contains("told to stop") && guest.powered_off(), "{}", run.log);

@@ -74,6 +74,11 @@ impl Guest {
 
     /// Starts the program as this machine would, never with the real power-off.
     pub(crate) fn spawn(&self, more: &[&str]) -> Child {
+        self.spawn_under(&[], more)
+    }
+
+    /// The same with what systemd says in the environment.
+    pub(crate) fn spawn_under(&self, environment: &[(&str, &str)], more: &[&str]) -> Child {
         let off = format!("touch {}", self.text("off"));
         let (seed, dmi, run, user) = (self.seed_dir(), self.dmi(), self.text("run"), user());
         let mut flags =
@@ -82,15 +87,30 @@ impl Guest {
             flags.extend(["--run-dir", &run]);
         }
         flags.extend(more);
-        Self::spawn_bare(&flags)
+        start(program().arg("run").args(&flags).envs(environment.iter().copied()))
+    }
+
+    /// What the unit runs when the agent is gone, as this machine would, never with the real power-off.
+    pub(crate) async fn stops(&self) -> Run {
+        let off = format!("touch {}", self.text("off"));
+        let flags = ["--dmi", &self.dmi(), "--power-off-command", &off, "--run-dir", &self.text("run")];
+        ends(start(program().arg("off").args(flags))).await
     }
 
     /// Starts the program with these flags alone.
     pub(crate) fn spawn_bare(flags: &[&str]) -> Child {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hyperfleet-agent"));
-        command.arg("run").args(flags).env("CANARY", "canary-inherited").kill_on_drop(true);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        start(program().arg("run").args(flags))
     }
+}
+
+pub(crate) fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hyperfleet-agent"));
+    command.env("CANARY", "canary-inherited").kill_on_drop(true);
+    command
+}
+
+fn start(command: &mut Command) -> Child {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 /// Waits for the program to end.
