@@ -1,5 +1,8 @@
 //! `hyperfleet-sim`: simulated worlds as servers, for demos, for clients of others, and for the curious.
 
+mod program;
+
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,6 +30,10 @@ struct Cli {
 enum WorldCommand {
     /// A Proxmox VE cluster behind its HTTP API.
     Proxmox(Proxmox),
+    /// GitHub Actions: the REST API, webhooks, the scale-set service, runners' jobs.
+    Github(program::github::Github),
+    /// A stand-in for GitHub's runner.
+    Runner(program::runner::Runner),
 }
 
 /// A Proxmox VE cluster behind its HTTP API.
@@ -98,8 +105,8 @@ fn after_help() -> String {
 }
 
 fn main() -> ExitCode {
-    match run(Cli::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
+    match run(Cli::parse_from(arguments())) {
+        Ok(code) => code,
         Err(error) => {
             let _ = writeln!(std::io::stderr().lock(), "hyperfleet-sim: {error:#}");
             ExitCode::FAILURE
@@ -107,10 +114,23 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(cli: Cli) -> Result<()> {
-    let WorldCommand::Proxmox(args) = cli.world;
+/// What it was called with; under the name of GitHub's runner it is that, with the same arguments.
+fn arguments() -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    let name = arguments.first().map(PathBuf::from).unwrap_or_default();
+    if name.file_name().is_some_and(|name| name == program::runner::NAME) {
+        arguments.insert(1, "runner".into());
+    }
+    arguments
+}
+
+fn run(cli: Cli) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("start the runtime")?;
-    runtime.block_on(serve(args))
+    match cli.world {
+        WorldCommand::Proxmox(args) => runtime.block_on(serve(args)).map(|()| ExitCode::SUCCESS),
+        WorldCommand::Github(args) => runtime.block_on(program::github::serve(args)).map(|()| ExitCode::SUCCESS),
+        WorldCommand::Runner(args) => runtime.block_on(program::runner::run(args)),
+    }
 }
 
 /// Whether this program runs as root.

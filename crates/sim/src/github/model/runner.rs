@@ -1,0 +1,58 @@
+//! Registered runners.
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use super::Scope;
+
+/// A runner's line to the service.
+#[derive(Clone, Debug)]
+pub(crate) struct Contact {
+    pub(crate) session: String,
+    /// Polls that are open right now.
+    pub(crate) polls: u32,
+    pub(crate) seen: Instant,
+}
+
+/// A registration.
+#[derive(Clone, Debug)]
+pub(crate) struct Runner {
+    pub(crate) id: u64,
+    pub(crate) name: String,
+    pub(crate) scope: Scope,
+    pub(crate) group: u64,
+    pub(crate) labels: Vec<String>,
+    pub(crate) ephemeral: bool,
+    pub(crate) work_folder: String,
+    /// What it proves itself with.
+    pub(crate) secret: String,
+    pub(crate) scale_set: Option<u64>,
+    pub(crate) contact: Option<Contact>,
+    /// Whether the service still believes in the contact.
+    pub(crate) online: bool,
+    /// The job it was offered or runs.
+    pub(crate) job: Option<u64>,
+    /// When it took the job.
+    pub(crate) busy_since: Option<Instant>,
+    /// Since when it is offline.
+    pub(crate) offline_since: Timestamp,
+    /// The job whose cancellation it must still be told.
+    pub(crate) cancelled: Option<u64>,
+}
+
+impl Runner {
+    /// Whether it waits for a job.
+    pub(crate) const fn is_idle(&self) -> bool {
+        self.online && self.contact.is_some() && self.job.is_none()
+    }
+
+    /// Whether its labels cover what a job asks for.
+    pub(crate) fn covers(&self, wanted: &[String]) -> bool {
+        covers(&self.labels, wanted)
+    }
+}
+
+/// Whether labels cover others, as the service compares them.
+pub(crate) fn covers(labels: &[String], wanted: &[String]) -> bool {
+    wanted.iter().all(|want| labels.iter().any(|label| label.eq_ignore_ascii_case(want)))
+}

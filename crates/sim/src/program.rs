@@ -1,0 +1,4 @@
+//! The subcommands that came after the first.
+
+pub(crate) mod github;
+pub(crate) mod runner;
