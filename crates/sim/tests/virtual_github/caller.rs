@@ -24,7 +24,6 @@ impl Answer {
 pub(crate) struct Caller {
     pub(crate) github: Simulator,
     pub(crate) service: Service,
-    pub(crate) tasks: Tasks,
     pub(crate) token: String,
 }
 
@@ -41,11 +40,17 @@ impl Caller {
         let tasks = Tasks::new();
         let github = Simulator::new(options, &tasks);
         let service = github.service();
-        Self { github, service, tasks, token: PERSONAL_TOKEN.to_owned() }
+        Self { github, service, token: PERSONAL_TOKEN.to_owned() }
     }
 
     /// Sends a request as it is.
-    pub(crate) async fn send(&self, verb: &str, uri: &str, headers: &[(&str, &str)], body: &Value) -> Result<Answer, Dropped> {
+    pub(crate) async fn send(
+        &self,
+        verb: &str,
+        uri: &str,
+        headers: &[(&str, &str)],
+        body: &Value,
+    ) -> Result<Answer, Dropped> {
         let mut request = Request::builder().method(verb).uri(uri);
         for (name, value) in headers {
             request = request.header(*name, *value);
