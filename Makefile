@@ -12,7 +12,7 @@ KUBECTL ?= $(or $(shell command -v kubectl),$(shell hack/tools.sh --path kubectl
 # What the lanes run: a control plane, and clients that others wrote. helm is built by `make tools` and is not among them
 # yet.
 PLANE_TOOLS := etcd kube-apiserver kubectl kube-controller-manager
-CLIENT_TOOLS := go-proxmox ansible-playbook proxmox-oracle
+CLIENT_TOOLS := go-proxmox ansible-playbook proxmox-oracle octokit
 
 # Everything is compiled once, programs and tests together, so that no lane finds other features than the one before.
 # $(1): the lanes, in order.

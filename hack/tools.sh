@@ -23,6 +23,10 @@ programs=(
   "ansible-playbook        python      python  ansible-core                        ansible-core"
   "proxmox-oracle          oracles     cargo   proxmox-api                         proxmox-oracle"
   "helm                    helm        go      helm.sh/helm/v3                     helm.sh/helm/v3/cmd/helm"
+  "github-api.json         octokit     npm     @octokit/openapi                    package/generated/api.github.com.json"
+  "github-server-api.json  octokit     npm     @octokit/openapi                    package/generated/ghes-3.19.json"
+  "github-webhooks.json    octokit     npm     @octokit/webhooks-schemas           package/schema.json"
+  "github-examples.json    octokit     npm     @octokit/webhooks-examples          package/api.github.com/index.json"
 )
 
 fail() {
@@ -111,11 +115,33 @@ python_build() {
     "$home/bin/python" unpack.py "$scratch"/ansible-*.whl "$home/collections"
 }
 
+# npm: one file of a package. The whole of it would be a hundred times as large.
+
+npm_version() {
+  awk -v name="$dependency" '$1 == name { print $2; exit }' packages.txt
+}
+
+npm_inputs() {
+  printf 'one file'
+}
+
+npm_build() {
+  local digest
+  digest=$(awk -v name="$dependency" '$1 == name { print $3; exit }' packages.txt)
+  (cd "$scratch" && npm pack --silent "$dependency@$version") &&
+    printf '%s  %s\n' "$digest" "$(ls "$scratch"/*.tgz)" | sha512sum --check --quiet &&
+    tar -xzOf "$scratch"/*.tgz "$package" >"$scratch/$program" &&
+    # What is up to date is told by what can be run.
+    chmod +x "$scratch/$program" &&
+    mv "$scratch/$program" "$home/bin/$program"
+}
+
 # Fails where a kind's compiler is missing.
 require() {
   case $1 in
     go) command -v go >/dev/null || fail "go is not installed. The tests run real Kubernetes programs, which are built from source: install Go as new as tools/*/go.mod ask for" ;;
     cargo) command -v cargo >/dev/null || fail "cargo is not installed: install Rust with rustup" ;;
+    npm) command -v npm >/dev/null || fail "npm is not installed. The tests hold the simulated GitHub to the schemas that GitHub publishes there: install Node.js with npm" ;;
     python) command -v python3 >/dev/null || fail "python3 is not installed. The tests run clients written in Python: install Python 3.11 or newer with its venv module" ;;
   esac
 }

@@ -39,7 +39,7 @@ struct Place {
 impl Place {
     async fn new() -> Self {
         let tasks = Tasks::new();
-        let limits = Limits { poll: Duration::from_secs(1), ..Limits::REAL.faster(50) };
+        let limits = Limits { poll: Duration::from_secs(1), lost: Duration::from_secs(1), ..Limits::REAL.faster(50) };
         let github = Simulator::new(Options { limits, ..Options::new(Clock::system()) }, &tasks);
         let authority = Arc::new(Authority::new(&["localhost", "127.0.0.1"]).unwrap());
         let home = tempfile::tempdir().unwrap();

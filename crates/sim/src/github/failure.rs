@@ -30,7 +30,7 @@ impl Failure {
 
     /// A field that makes no sense.
     pub(crate) fn invalid(field: &str, message: impl Into<String>) -> Self {
-        let errors = json!([{ "resource": "Runner", "code": "custom", "field": field, "message": message.into() }]);
+        let errors = json!([format!("{field} {}", message.into())]);
         Self::Rest { status: 422, message: "Validation Failed".to_owned(), errors: Some(errors) }
     }
 

@@ -147,7 +147,7 @@ async fn a_job_ends_at_its_time_limit_and_in_the_queue_after_a_day() {
     let (_, blob) = caller.mint("/orgs/acme", "vm-1", LABELS).await;
     caller.github.work(&blob).await.unwrap();
     assert_eq!(caller.github.job(jobs[0]).unwrap().conclusion, Some(Conclusion::TimedOut));
-    sleep(Limits::REAL.queue - Duration::from_mins(10)).await;
+    sleep(Limits::REAL.queue.saturating_sub(Duration::from_mins(10))).await;
     assert_eq!(caller.github.job(jobs[1]).unwrap().status, Status::Queued);
     sleep(Duration::from_mins(10)).await;
     assert_eq!(caller.github.job(jobs[1]).unwrap().conclusion, Some(Conclusion::Cancelled));
@@ -218,8 +218,8 @@ async fn lists_come_in_pages_that_link_to_each_other() {
         }
     }
     assert_eq!((pages, names), (3, (0..5).map(|number| format!("vm-{number}")).collect()));
-    let named = caller.get("/orgs/acme/actions/runners?name=vm-3").await;
-    assert_eq!(named.body["total_count"], 1);
+    let one = caller.get("/orgs/acme/actions/runners?name=vm-3").await;
+    assert_eq!(one.body["total_count"], 1);
 }
 
 fn run_virtually<F: Future<Output = ()>>(test: F) {

@@ -13,7 +13,9 @@ const FOUND: usize = 1_000;
 pub(super) fn repository(call: &Call<'_>) -> Outcome {
     let state = call.world.state();
     let repository = state.repositories.get(call.repository()?).ok_or_else(Failure::not_found)?;
-    Ok(Reply::json(200, view::repository(&call.world.addresses(), repository, true)))
+    let mut view = view::repository(&call.world.addresses(), repository, true);
+    (view["network_count"], view["subscribers_count"]) = (json!(0), json!(0));
+    Ok(Reply::json(200, view))
 }
 
 pub(super) fn list(call: &Call<'_>) -> Outcome {

@@ -106,7 +106,7 @@ pub(crate) fn repository(at: &Addresses, repository: &Repository, full: bool) ->
         "has_wiki": true, "has_pages": false, "has_discussions": false, "forks_count": 0, "archived": false,
         "disabled": false, "open_issues_count": 0, "license": null, "allow_forking": true, "is_template": false,
         "web_commit_signoff_required": false, "topics": [], "visibility": if *public { "public" } else { "private" },
-        "forks": 0, "open_issues": 0, "watchers": 0, "default_branch": "main",
+        "forks": 0, "open_issues": 0, "watchers": 0, "default_branch": "main", "custom_properties": {},
     });
     if let (Some(view), Value::Object(rest)) = (view.as_object_mut(), rest) {
         view.extend(rest);
