@@ -13,7 +13,7 @@ pub(crate) fn resolve<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
 }
 
 /// What is wrong with a value, and where.
-pub(crate) fn complaints(document: &Value, schema: &Value, value: &Value, at: String) -> Vec<String> {
+pub(crate) fn complaints(document: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
     let schema = resolve(document, schema);
     let Some(rules) = schema.as_object() else { return Vec::new() };
     if value.is_null() && rules.get("nullable") == Some(&Value::Bool(true)) {
@@ -31,11 +31,11 @@ pub(crate) fn complaints(document: &Value, schema: &Value, value: &Value, at: St
         found.push(format!("{at}: {value} is not one of {allowed:?}"));
     }
     for schema in list(rules, "allOf") {
-        found.extend(complaints(document, schema, value, at.clone()));
+        found.extend(complaints(document, schema, value, at));
     }
     for choice in ["anyOf", "oneOf"] {
         let choices = list(rules, choice);
-        let fits = |schema: &&Value| complaints(document, schema, value, at.clone()).is_empty();
+        let fits = |schema: &&Value| complaints(document, schema, value, at).is_empty();
         if !choices.is_empty() && !choices.iter().any(fits) {
             found.push(format!("{at}: fits none of {} choices: {value}", choices.len()));
         }
@@ -44,11 +44,12 @@ pub(crate) fn complaints(document: &Value, schema: &Value, value: &Value, at: St
         Value::Array(items) => {
             if let Some(schema) = rules.get("items") {
                 let each = items.iter().enumerate();
-                found
-                    .extend(each.flat_map(|(index, item)| complaints(document, schema, item, format!("{at}/{index}"))));
+                found.extend(
+                    each.flat_map(|(index, item)| complaints(document, schema, item, &format!("{at}/{index}"))),
+                );
             }
         }
-        Value::Object(members) => found.extend(members_of(document, rules, members, &at)),
+        Value::Object(members) => found.extend(members_of(document, rules, members, at)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
     found
@@ -66,9 +67,10 @@ fn members_of(document: &Value, rules: &Map<String, Value>, members: &Map<String
     for (name, member) in members {
         let place = format!("{at}/{name}");
         match (known.and_then(|known| known.get(name)), rules.get("additionalProperties")) {
-            (Some(schema), _) => found.extend(complaints(document, schema, member, place)),
+            (Some(schema), _) | (None, Some(schema @ Value::Object(_))) => {
+                found.extend(complaints(document, schema, member, &place));
+            }
             (None, Some(Value::Bool(false))) => found.push(format!("{place}: is not allowed")),
-            (None, Some(schema @ Value::Object(_))) => found.extend(complaints(document, schema, member, place)),
             (None, _) => {}
         }
     }
