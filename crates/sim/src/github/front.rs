@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
 use sha2::{Digest as _, Sha256};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use super::access::{Bucket, Need, Who};
@@ -51,22 +51,27 @@ async fn respond(world: &Shared, ask: &Ask) -> (String, Result<Reply, Dropped>) 
     if world.fault(FaultKind::Reset, ask).is_some() {
         return ("reset".to_owned(), Err(Dropped));
     }
-    if let Some(rule) = world.fault(FaultKind::Slow, ask) {
-        tokio::time::sleep(rule.span(5.0)).await;
-    }
     let (operation, outcome) = if ask.parts.iter().any(|part| part == "_apis") {
+        slowed(world, ask).await;
         match injected(world, ask) {
             Err(failure) => ("fault".to_owned(), Err(failure)),
             Ok(()) => scaleset::answer(world, ask).await,
         }
     } else {
-        rest(world, ask)
+        rest(world, ask).await
     };
     // The call was carried out; its answer never arrives.
     if world.fault(FaultKind::Lost, ask).is_some() {
         return (operation, Err(Dropped));
     }
     (operation, Ok(outcome.unwrap_or_else(|failure| Reply::failed(&failure))))
+}
+
+/// Takes its time, if a fault says so.
+async fn slowed(world: &World, ask: &Ask) {
+    if let Some(rule) = world.fault(FaultKind::Slow, ask) {
+        tokio::time::sleep(rule.span(5.0)).await;
+    }
 }
 
 /// What a fault answers in the service's place.
@@ -84,14 +89,14 @@ fn injected(world: &World, ask: &Ask) -> Outcome<()> {
     Ok(())
 }
 
-fn rest(world: &Shared, ask: &Ask) -> (String, Outcome) {
+async fn rest(world: &Shared, ask: &Ask) -> (String, Outcome) {
     let found = api::find(&ask.verb, &ask.parts);
     let operation = found.as_ref().map_or_else(|| format!("{} unknown", ask.verb), |found| found.operation.clone());
-    (operation, admitted(world, ask, found))
+    (operation, admitted(world, ask, found).await)
 }
 
 /// Everything before the call itself: faults, credentials, rates, rights.
-fn admitted(world: &Shared, ask: &Ask, found: Option<Found>) -> Outcome {
+async fn admitted(world: &Shared, ask: &Ask, found: Option<Found>) -> Outcome {
     injected(world, ask)?;
     if ask.header("user-agent").is_none_or(str::is_empty) {
         let why = "Request forbidden by administrative rules. Please make sure your request has a User-Agent header";
@@ -106,20 +111,37 @@ fn admitted(world: &Shared, ask: &Ask, found: Option<Found>) -> Outcome {
         meters(world).exhaust(&key, &world.limits.rates, world.now());
     }
     let (bucket, free) = found.as_ref().map_or((Bucket::Core, false), |found| (found.route.bucket, found.route.free));
+    let mut place = None;
     if !free {
         let cost = if ask.verb == "GET" || ask.verb == "HEAD" { 1 } else { 5 };
         let let_in = meters(world).enter(&key, cost, bucket, &world.limits.rates, world.now());
         if let Err(failure) = let_in {
             return Ok(metered(world, &key, bucket, Reply::failed(&failure)));
         }
+        place = Some(Entered { world: Arc::clone(world), key: key.clone(), bucket, counted: true });
     }
+    slowed(world, ask).await;
     let outcome = permitted(world, ask, found, &who);
     let reply = outcome.unwrap_or_else(|failure| Reply::failed(&failure));
     let reply = unchanged(ask, &key, reply);
-    if !free {
-        meters(world).leave(&key, bucket, reply.status != 304, world.now());
+    if let Some(mut place) = place {
+        place.counted = reply.status != 304;
     }
     Ok(metered(world, &key, bucket, reply))
+}
+
+/// A request that was let in, however it ends: answered, or given up by its caller.
+struct Entered {
+    world: Shared,
+    key: String,
+    bucket: Bucket,
+    counted: bool,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        meters(&self.world).leave(&self.key, self.bucket, self.counted, self.world.now());
+    }
 }
 
 fn permitted(world: &Shared, ask: &Ask, found: Option<Found>, who: &Who) -> Outcome {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use sim::github::{APP_ID, CLIENT_ID, INSTALLATION_ID, Limits, Options, REPOSITORY, Rates};
+use sim::github::{APP_ID, CLIENT_ID, FaultKind, FaultRule, INSTALLATION_ID, Limits, Options, REPOSITORY, Rates};
 use tokio::time::sleep;
 
 use crate::caller::{Answer, Caller, options};
@@ -179,6 +179,16 @@ async fn who_asks_too_fast_is_told_how_long_to_wait() {
     assert_ne!(refused.header("x-ratelimit-remaining"), "0");
     sleep(Duration::from_mins(1)).await;
     assert_eq!(caller.call("POST", path, body).await.status, 201);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_asks_for_too_much_at_once_is_refused() {
+    let caller = Caller::new();
+    let slow = FaultRule { seconds: Some(5.0), times: Some(0), ..FaultRule::new(FaultKind::Slow) };
+    caller.github.set_faults(vec![slow]);
+    let answers = futures::future::join_all((0..103).map(|_| caller.get("/orgs/acme/actions/runners"))).await;
+    assert_eq!(answers.iter().filter(|answer| answer.status == 403).count(), 3);
+    assert_eq!(caller.get("/orgs/acme/actions/runners").await.status, 200, "those that are over make room");
 }
 
 #[tokio::test(start_paused = true)]

@@ -152,6 +152,19 @@ async fn one_session_at_a_time_until_it_falls_silent() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_listener_read_and_did_not_delete_its_successor_reads_again() {
+    let mut listener = Listener::start(Handover::Acquire).await;
+    listener.caller.github.queue(REPOSITORY, &[JobSpec::new("job", &["pool"])]).unwrap();
+    let first = listener.poll(0, 1).await;
+    assert!(listener.caller.github.break_session(listener.set));
+    assert_eq!(listener.poll(0, 1).await.status, 404);
+    listener.session = listener.open().await.body;
+    assert_eq!(listener.session["statistics"]["totalAvailableJobs"], 1);
+    let again = listener.poll(0, 1).await;
+    assert_eq!((again.status, &again.body["body"]), (200, &first.body["body"]));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_queue_token_expires_and_is_renewed() {
     let mut listener = Listener::start(Handover::Direct).await;
     listener.caller.github.set_faults(vec![FaultRule::new(FaultKind::QueueTokenExpired)]);

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::Event;
-use crate::github::model::{Job, Runner, State, Status};
+use crate::github::model::{Scope, State, Status};
 use crate::github::world::World;
 
 impl World {
@@ -18,14 +18,18 @@ impl World {
         let mut state = self.state();
         self.place(&mut state, now);
         let waiting: Vec<u64> = state.jobs.values().filter(|job| job.wants_runner()).map(|job| job.id).collect();
+        let mut idle: Vec<u64> =
+            state.runners.values().filter(|runner| runner.is_idle()).map(|runner| runner.id).collect();
         for id in waiting {
-            let Some(job) = state.jobs.get(&id) else { continue };
-            let fitting: Vec<u64> =
-                state.runners.values().filter(|runner| fits(&state, runner, job)).map(|runner| runner.id).collect();
+            if idle.is_empty() {
+                break;
+            }
+            let fitting = fitting(&state, &idle, id);
             if fitting.is_empty() {
                 continue;
             }
             let index = if self.any_runner { state.rng.below(fitting.len()) } else { 0 };
+            idle.retain(|runner| *runner != fitting[index]);
             self.offer(&mut state, id, fitting[index]);
         }
         drop(state);
@@ -113,14 +117,29 @@ impl World {
     }
 }
 
-/// Whether a runner could take a job now.
-fn fits(state: &State, runner: &Runner, job: &Job) -> bool {
-    if !runner.is_idle() {
-        return false;
+/// The idle runners that could take a job.
+fn fitting(state: &State, idle: &[u64], job: u64) -> Vec<u64> {
+    let Some(job) = state.jobs.get(&job) else { return Vec::new() };
+    // Runners are many, the groups they are in are few.
+    let mut groups: Vec<(&Scope, u64, bool)> = Vec::new();
+    let mut serves = |scope, group| {
+        let known = groups.iter().find(|(of, id, _)| *of == scope && *id == group).map(|(_, _, serves)| *serves);
+        known.unwrap_or_else(|| {
+            let serves = state.serves(scope, group, job);
+            groups.push((scope, group, serves));
+            serves
+        })
+    };
+    let mut found = Vec::new();
+    for runner in idle.iter().filter_map(|id| state.runners.get(id)) {
+        let fits = match (&job.placement, runner.scale_set) {
+            (Some(placement), Some(set)) => placement.set == set && placement.assigned.is_some(),
+            (None, None) => runner.covers(&job.spec.labels) && serves(&runner.scope, runner.group),
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        if fits {
+            found.push(runner.id);
+        }
     }
-    match (&job.placement, runner.scale_set) {
-        (Some(placement), Some(set)) => placement.set == set && placement.assigned.is_some(),
-        (None, None) => runner.covers(&job.spec.labels) && state.serves(&runner.scope, runner.group, job),
-        (Some(_), None) | (None, Some(_)) => false,
-    }
+    found
 }

@@ -44,8 +44,7 @@ pub(super) fn create(world: &World, ask: &Ask, scope: &Scope, id: &str) -> Outco
         return Err(Failure::service(409, "RunnerScaleSetSessionConflictException", why));
     }
     set.session = Some(MessageSession { id: session, owner, polls: 0, seen: Instant::now() });
-    // What the last session had not deleted is told again through the statistics, not as messages.
-    set.messages.clear();
+    // What the last session had read and not deleted comes again.
     view(world, &state, id)
 }
 
