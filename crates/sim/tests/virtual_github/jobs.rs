@@ -222,6 +222,22 @@ async fn lists_come_in_pages_that_link_to_each_other() {
     assert_eq!(one.body["total_count"], 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_thousand_jobs_find_a_thousand_runners() {
+    let rates = sim::github::Rates { core: None, ..Limits::REAL.rates };
+    let limits = Limits { rates, ..Limits::REAL };
+    let caller = Caller::over(sim::github::Options { limits, ..options() });
+    let specs: Vec<JobSpec> = (0..1_000).map(|number| JobSpec::new(format!("job-{number}"), LABELS)).collect();
+    caller.github.queue(REPOSITORY, &specs).unwrap();
+    let mut blobs = Vec::new();
+    for number in 0..1_000 {
+        blobs.push(caller.mint("/orgs/acme", &format!("vm-{number}"), LABELS).await.1);
+    }
+    let ended = futures::future::join_all(blobs.iter().map(|blob| caller.github.work(blob))).await;
+    assert!(ended.iter().all(|ended| *ended == Ok(Conclusion::Success)));
+    assert!(caller.github.runners().is_empty());
+}
+
 fn run_virtually<F: Future<Output = ()>>(test: F) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(test);

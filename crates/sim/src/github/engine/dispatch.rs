@@ -42,6 +42,7 @@ impl World {
         }
         if let Some(runner) = state.runners.get_mut(&runner) {
             runner.job = Some(job);
+            runner.wake();
         }
         self.agenda.add(self.limits.offer, Event::OfferLapsed { job, runner });
     }
@@ -81,6 +82,7 @@ impl World {
     /// Cuts a runner's line.
     pub(crate) fn disconnect(&self, state: &mut State, id: u64, now: Timestamp) {
         let Some(runner) = state.runners.get_mut(&id) else { return };
+        runner.wake();
         (runner.contact, runner.online, runner.offline_since) = (None, false, now);
         let expiry = if runner.ephemeral { self.limits.ephemeral_expiry } else { self.limits.runner_expiry };
         self.agenda.add(expiry, Event::RunnerExpired(id));
@@ -106,6 +108,7 @@ impl World {
     /// Takes a registration away. A job that it runs is lost, in a while.
     pub(crate) fn remove_runner(&self, state: &mut State, id: u64) {
         let Some(runner) = state.runners.remove(&id) else { return };
+        runner.wake();
         let Some(job) = runner.job else { return };
         if runner.busy_since.is_some() {
             self.agenda.add(self.limits.lost, Event::Lost { job, runner: id });

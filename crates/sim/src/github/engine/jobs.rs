@@ -44,6 +44,7 @@ impl World {
             (runner.job, runner.busy_since, runner.cancelled) = (None, None, None);
             if runner.ephemeral {
                 let gone = runner.id;
+                runner.wake();
                 state.runners.remove(&gone);
             }
         }
@@ -60,6 +61,7 @@ impl World {
                 job.cancelling = true;
                 if let Some(runner) = job.taken.as_ref().and_then(|taken| state.runners.get_mut(&taken.id)) {
                     runner.cancelled = Some(id);
+                    runner.wake();
                 }
                 self.agenda.add(self.limits.cancel, Event::CancelForced(id));
                 self.changed();

@@ -1,6 +1,9 @@
 //! Registered runners.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::Scope;
@@ -12,6 +15,8 @@ pub(crate) struct Contact {
     /// Polls that are open right now.
     pub(crate) polls: u32,
     pub(crate) seen: Instant,
+    /// Wakes its poll: with a thousand runners, each must hear only what is for it.
+    pub(crate) wake: Arc<Notify>,
 }
 
 /// A registration.
@@ -44,6 +49,13 @@ impl Runner {
     /// Whether it waits for a job.
     pub(crate) const fn is_idle(&self) -> bool {
         self.online && self.contact.is_some() && self.job.is_none()
+    }
+
+    /// Lets its poll look again.
+    pub(crate) fn wake(&self) {
+        if let Some(contact) = &self.contact {
+            contact.wake.notify_one();
+        }
     }
 
     /// Whether its labels cover what a job asks for.

@@ -20,6 +20,8 @@ pub(crate) struct State {
     pub(crate) repositories: BTreeMap<String, Repository>,
     pub(crate) groups: Vec<Group>,
     pub(crate) runners: BTreeMap<u64, Runner>,
+    /// Which runner opened which session.
+    pub(crate) sessions: BTreeMap<String, u64>,
     pub(crate) runs: BTreeMap<u64, Run>,
     pub(crate) jobs: BTreeMap<u64, Job>,
     pub(crate) hooks: BTreeMap<u64, Hook>,

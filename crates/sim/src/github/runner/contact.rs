@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::{Errand, Refused};
@@ -59,9 +60,11 @@ impl World {
         if runner.contact.is_some() {
             return Err(Refused::Conflict);
         }
-        runner.contact = Some(Contact { session: session.clone(), polls: 0, seen: Instant::now() });
+        let wake = Arc::default();
+        runner.contact = Some(Contact { session: session.clone(), polls: 0, seen: Instant::now(), wake });
         runner.online = true;
         let id = runner.id;
+        state.sessions.insert(session.clone(), id);
         drop(state);
         self.agenda.add(self.limits.offline, Event::RunnerSilent(id));
         self.dispatch_soon();
@@ -71,10 +74,17 @@ impl World {
 
     /// Waits for what a session's runner is to be told.
     pub(crate) async fn poll(world: &Shared, session: &str) -> Result<Errand, Refused> {
-        let id = world.mark(session, 1).ok_or(Refused::Gone)?;
+        let (id, wake) = world.mark(session, 1).ok_or(Refused::Gone)?;
         let _open = OpenPoll { world: Arc::clone(world), session: session.to_owned(), id };
-        let told = world.wait_for(world.limits.poll, || world.news(session)).await;
-        told.unwrap_or(Ok(Errand::Nothing))
+        let deadline = Instant::now() + world.limits.poll;
+        loop {
+            if let Some(told) = world.news(session) {
+                return told;
+            }
+            if tokio::time::timeout_at(deadline, wake.notified()).await.is_err() {
+                return Ok(Errand::Nothing);
+            }
+        }
     }
 
     /// What there is to tell right now.
@@ -132,20 +142,23 @@ impl World {
         self.changed();
     }
 
-    /// Counts a poll in or out; the runner's number, if the session is one.
-    fn mark(&self, session: &str, polls: i32) -> Option<u64> {
+    /// Counts a poll in or out; the runner's number and what wakes its poll, if the session is one.
+    fn mark(&self, session: &str, polls: i32) -> Option<(u64, Arc<Notify>)> {
         let mut state = self.state();
         let runner = holder(&mut state, session)?;
         let contact = runner.contact.as_mut()?;
         contact.polls = contact.polls.saturating_add_signed(polls);
         contact.seen = Instant::now();
-        Some(runner.id)
+        let wake = Arc::clone(&contact.wake);
+        Some((runner.id, wake))
     }
 }
 
 fn holder<'a>(state: &'a mut State, session: &str) -> Option<&'a mut Runner> {
-    let holds = |runner: &&mut Runner| runner.contact.as_ref().is_some_and(|contact| contact.session == session);
-    state.runners.values_mut().find(holds)
+    let id = state.sessions.get(session)?;
+    let runner = state.runners.get_mut(id)?;
+    let holds = runner.contact.as_ref().is_some_and(|contact| contact.session == session);
+    holds.then_some(runner)
 }
 
 /// A poll that is open, however it ends.
