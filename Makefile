@@ -103,13 +103,13 @@ docker-build: ## Build the container image (later).
 	$(call later,the installation manifests)
 
 .PHONY: tools tools-etcd tools-kubernetes tools-clients tools-helm
-tools: rust go python ## Build the third-party programs that tests run, into a cache outside the tree.
+tools: rust go python npm ## Build the third-party programs that tests run, into a cache outside the tree.
 	@hack/tools.sh
 tools-etcd: go ## Only etcd.
 	@hack/tools.sh etcd
 tools-kubernetes: go ## Only kube-apiserver, kubectl and kube-controller-manager.
 	@hack/tools.sh kubernetes
-tools-clients: rust go python ## Only the clients of hypervisors that others wrote.
+tools-clients: rust go python npm ## Only clients that others wrote, and the schemas that they publish.
 	@hack/tools.sh $(CLIENT_TOOLS)
 tools-helm: go ## Only helm.
 	@hack/tools.sh helm
@@ -135,11 +135,11 @@ demo: ## Show the whole thing on simulated hypervisors, without a cluster (later
 
 # What the targets above need. None of these is a file.
 
-.PHONY: rust go python tools-for-tests
-rust go python:
+.PHONY: rust go python npm tools-for-tests
+rust go python npm:
 	@hack/requirements.sh $@
 # Programs given by KUBEBUILDER_ASSETS are used as they are; the controllers are usually not among them.
-tools-for-tests: rust go python
+tools-for-tests: rust go python npm
 ifeq ($(KUBEBUILDER_ASSETS),)
 	@hack/tools.sh $(PLANE_TOOLS) $(CLIENT_TOOLS)
 else

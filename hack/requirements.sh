@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks that this machine has what a make target needs, and says what to do where it has not.
 #
-# usage: hack/requirements.sh [rust] [go] [python]
+# usage: hack/requirements.sh [rust] [go] [python] [npm]
 #
 # Debian packages that are missing are installed when root runs this, in one call; anybody else is told that call.
 set -euo pipefail
@@ -10,6 +10,7 @@ set -euo pipefail
 packages=(
   "any|exists cc|gcc libc6-dev|links Rust programs and compiles the cryptography library"
   "any|exists flock|util-linux|lets two runs share one build of the tools"
+  "npm|exists npm|npm|fetches the schemas that GitHub publishes; the simulated GitHub is held to them"
   "python|python3 -c 'import ensurepip'|python3 python3-venv|runs clients written in Python against our servers"
 )
 
@@ -21,7 +22,7 @@ fail() {
 exists() { command -v "$1" >/dev/null 2>&1; }
 
 for language in "$@"; do
-  [[ $language =~ ^(rust|go|python)$ ]] || fail "'$language' is none of rust, go and python"
+  [[ $language =~ ^(rust|go|python|npm)$ ]] || fail "'$language' is none of rust, go, python and npm"
 done
 
 missing=()
@@ -47,6 +48,7 @@ for language in "$@"; do
   case $language in
     rust) exists cargo || fail "cargo is missing: install Rust with rustup (rust-toolchain.toml names the version)" ;;
     go) exists go || fail "go is missing: install Go as new as tools/*/go.mod ask for; the tests build real Kubernetes programs with it" ;;
+    npm) exists npm || fail "npm is missing: install Node.js with npm; the simulated GitHub is held to schemas that GitHub publishes there" ;;
     # Of a Python that Debian did not bring, only its owner can say what is missing.
     python) python3 -c 'import ensurepip' || fail "python3 has no ensurepip: install Python 3.11 or newer with its venv module" ;;
   esac

@@ -223,6 +223,7 @@ async fn a_webhook_leaves_over_the_network() {
         head.contains("x-github-event: workflow_job\r\n") && head.contains("x-hub-signature-256: sha256="),
         "{head}"
     );
+    assert!(head.contains("x-github-enterprise-host: 127.0.0.1:"), "{head}");
     stream.write_all(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n").await.unwrap();
     assert!(place.web.starts_with("https://127.0.0.1:"));
 }

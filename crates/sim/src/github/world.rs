@@ -32,6 +32,12 @@ impl Addresses {
         }
     }
 
+    /// The host of a GitHub Enterprise Server, if it is one.
+    pub(crate) fn server(&self) -> Option<&str> {
+        let host = self.web.split_once("://").map(|(_, host)| host);
+        host.filter(|host| *host != "github.com")
+    }
+
     /// All of it below one address, as GitHub Enterprise Server has it.
     pub(crate) fn below(web: &str) -> Self {
         let web = web.trim_end_matches('/');

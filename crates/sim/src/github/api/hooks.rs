@@ -93,7 +93,7 @@ pub(super) fn delivery(call: &Call<'_>) -> Outcome {
     let state = call.world.state();
     let (hook, delivery) = find(call, &state)?;
     let mut view = item(delivery).ok_or_else(Failure::not_found)?;
-    let headers: Map<String, Value> = send::headers(hook, delivery)
+    let headers: Map<String, Value> = send::headers(hook, delivery, &call.world.addresses())
         .into_iter()
         .map(|(name, value)| (name.to_owned(), Value::String(value)))
         .collect();

@@ -13,7 +13,7 @@ use super::{Delivery, Hook, HookOwner, Receiver};
 use crate::github::fixture::APP_ID;
 use crate::github::model::{Scope, State};
 use crate::github::wire::client;
-use crate::github::world::{Shared, World};
+use crate::github::world::{Addresses, Shared, World};
 use crate::proxmox::hex::hex;
 
 impl World {
@@ -43,7 +43,7 @@ async fn attempt(world: &World, hook: &Hook, delivery: &Delivery) {
     let code = if delivery.doomed {
         None
     } else {
-        let request = request(hook, delivery);
+        let request = request(hook, delivery, &world.addresses());
         let answer = async {
             match &hook.receiver {
                 Receiver::Network => client::post(request).await,
@@ -60,7 +60,7 @@ async fn attempt(world: &World, hook: &Hook, delivery: &Delivery) {
 }
 
 /// The headers of a delivery.
-pub(crate) fn headers(hook: &Hook, delivery: &Delivery) -> Vec<(&'static str, String)> {
+pub(crate) fn headers(hook: &Hook, delivery: &Delivery, at: &Addresses) -> Vec<(&'static str, String)> {
     let target = match &hook.owner {
         HookOwner::App => "integration",
         HookOwner::Of(Scope::Repository(_)) => "repository",
@@ -71,7 +71,7 @@ pub(crate) fn headers(hook: &Hook, delivery: &Delivery) -> Vec<(&'static str, St
     strong.update(&delivery.body);
     let mut weak = Hmac::<Sha1>::new_from_slice(hook.secret.as_bytes()).expect("any length of key will do");
     weak.update(&delivery.body);
-    vec![
+    let mut headers = vec![
         ("Accept", "*/*".to_owned()),
         ("Content-Type", "application/json".to_owned()),
         ("User-Agent", "GitHub-Hookshot/51mu1a7".to_owned()),
@@ -82,14 +82,19 @@ pub(crate) fn headers(hook: &Hook, delivery: &Delivery) -> Vec<(&'static str, St
         ("X-GitHub-Hook-Installation-Target-Type", target.to_owned()),
         ("X-Hub-Signature", format!("sha1={}", hex(&weak.finalize().into_bytes()))),
         ("X-Hub-Signature-256", format!("sha256={}", hex(&strong.finalize().into_bytes()))),
-    ]
+    ];
+    if let Some(host) = at.server() {
+        headers.push(("X-GitHub-Enterprise-Host", host.to_owned()));
+        headers.push(("X-GitHub-Enterprise-Version", "3.19.0".to_owned()));
+    }
+    headers
 }
 
-fn request(hook: &Hook, delivery: &Delivery) -> Request<Bytes> {
+fn request(hook: &Hook, delivery: &Delivery, at: &Addresses) -> Request<Bytes> {
     let mut request = Request::new(delivery.body.clone());
     *request.method_mut() = http::Method::POST;
     *request.uri_mut() = hook.url.parse().unwrap_or_default();
-    for (name, value) in headers(hook, delivery) {
+    for (name, value) in headers(hook, delivery, at) {
         if let Ok(value) = value.parse() {
             request.headers_mut().insert(name, value);
         }
