@@ -119,18 +119,29 @@ impl Standin {
         terminal.say("");
         terminal.say("Current runner version: '2.336.0'");
         terminal.say_at("Listening for Jobs");
+        self.serve(terminal, &line, &session, stop).await
+    }
+
+    /// Waits for a job and carries it out, unless it is stopped first.
+    async fn serve<W: Write>(
+        &self,
+        terminal: &Terminal<W>,
+        line: &Line,
+        session: &str,
+        mut stop: impl Future<Output = ()> + Unpin,
+    ) -> u8 {
         loop {
             let said = tokio::select! {
-                said = line.next(&session) => said,
+                said = line.next(session) => said,
                 () = &mut stop => {
                     terminal.say("Exiting...");
-                    line.leave(&session).await;
+                    line.leave(session).await;
                     return exit::SUCCESS;
                 }
             };
             match said {
                 Ok(Said::Run(job)) => {
-                    let result = self.carry_out(terminal, &line, &session, &job, &mut stop).await;
+                    let result = self.carry_out(terminal, line, session, &job, &mut stop).await;
                     let told = if self.return_job_result { exit::JOB_RESULT + result.code() } else { exit::SUCCESS };
                     return told;
                 }

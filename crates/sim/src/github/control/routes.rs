@@ -74,27 +74,14 @@ fn act(world: &World, request: &Request<Bytes>) -> Verdict {
             *world.weather.lock().unwrap_or_else(PoisonError::into_inner) = weather;
             Ok(json!(weather))
         }
-        ("POST", ["runs"]) => {
-            let Queue { repository, jobs } = read(request)?;
-            let queued = world.queue(repository.as_deref().unwrap_or(REPOSITORY), &jobs);
-            let (run, jobs) = queued.ok_or_else(|| bad("there is no such repository"))?;
-            Ok(json!({ "run": run, "jobs": jobs }))
-        }
+        ("POST", ["runs"]) => queue(world, read(request)?),
         ("POST", ["runs", run, "cancel"]) => {
             let run = number(run)?;
             let cancelled = world.cancel_run(&mut world.state(), run).is_ok();
             Ok(json!({ "cancelled": cancelled }))
         }
         ("POST", ["jobs", job, "approve"]) => Ok(json!({ "approved": world.approve(number(job)?) })),
-        ("POST", ["hooks"]) => {
-            let NewHook { url, owner, secret } = read(request)?;
-            let owner = match owner.as_str() {
-                "app" => HookOwner::App,
-                page => HookOwner::Of(Scope::of_page(page).ok_or_else(|| bad("'app', or a page, owns a hook"))?),
-            };
-            let secret = secret.unwrap_or_else(|| HOOK_SECRET.to_owned());
-            Ok(json!({ "hook": world.add_hook(owner, &url, &secret, Receiver::Network) }))
-        }
+        ("POST", ["hooks"]) => add_hook(world, read(request)?),
         (verb, _) => {
             let known =
                 "GET state|calls|faults, PUT faults|weather, POST runs, runs/{id}/cancel, jobs/{id}/approve, hooks";
@@ -102,6 +89,21 @@ fn act(world: &World, request: &Request<Bytes>) -> Verdict {
             Err((StatusCode::NOT_FOUND, format!("{verb} {path} does not exist; there are, under /sim/: {known}")))
         }
     }
+}
+
+fn queue(world: &World, Queue { repository, jobs }: Queue) -> Verdict {
+    let queued = world.queue(repository.as_deref().unwrap_or(REPOSITORY), &jobs);
+    let (run, jobs) = queued.ok_or_else(|| bad("there is no such repository"))?;
+    Ok(json!({ "run": run, "jobs": jobs }))
+}
+
+fn add_hook(world: &World, NewHook { url, owner, secret }: NewHook) -> Verdict {
+    let owner = match owner.as_str() {
+        "app" => HookOwner::App,
+        page => HookOwner::Of(Scope::of_page(page).ok_or_else(|| bad("'app', or a page, owns a hook"))?),
+    };
+    let secret = secret.unwrap_or_else(|| HOOK_SECRET.to_owned());
+    Ok(json!({ "hook": world.add_hook(owner, &url, &secret, Receiver::Network) }))
 }
 
 fn bad(why: impl Into<String>) -> (StatusCode, String) {
