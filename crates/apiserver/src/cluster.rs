@@ -70,6 +70,20 @@ impl Cluster {
         cluster
     }
 
+    /// The same state in memory, to go on by itself with uids from `seed`.
+    pub(crate) fn copy(&self, seed: [u8; 32]) -> Self {
+        let Self { store, kinds, entropy: _, policy: _, family, chores, written } = self;
+        Self {
+            store: store.copy(),
+            kinds: kinds.clone(),
+            entropy: Entropy::new(seed),
+            policy: None,
+            family: family.clone(),
+            chores: chores.clone(),
+            written: written.clone(),
+        }
+    }
+
     /// One object in its stored form.
     pub(crate) fn read(&self, resource: &Resource, key: &Key) -> Option<Value> {
         self.store.get(resource, key).map(|record| record.parse())

@@ -62,6 +62,13 @@ impl Store {
         Ok(Self { revision, objects, journal, storage, news: Arc::default() })
     }
 
+    /// Another store with the same objects and the same past, kept in memory.
+    pub(crate) fn copy(&self) -> Self {
+        let Self { revision, objects, journal, storage: _, news: _ } = self;
+        let (objects, journal) = (objects.clone(), journal.clone());
+        Self { revision: *revision, objects, journal, storage: Box::new(Memory), news: Arc::default() }
+    }
+
     /// The newest revision.
     pub const fn revision(&self) -> u64 {
         self.revision

@@ -22,7 +22,7 @@ mod orphans;
 mod ownership;
 mod report;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -42,7 +42,7 @@ pub(crate) use figures::{ORPHANS, TLS_INSECURE, UP};
 pub use link::Hypervisor;
 pub use login::{Complete, Login, Secrets};
 pub use machines::Want;
-pub(crate) use machines::{life, mode};
+pub(crate) use machines::{bridge, life, mode};
 pub use ownership::{Ownership, OwnershipError};
 
 /// All hypervisors that this process is connected to.
@@ -105,6 +105,8 @@ pub struct Site {
     /// Rung for claims whose machines have changed.
     machines: Bell,
     register: Arc<Mutex<Register>>,
+    /// Machines that the last listing is behind on.
+    doubted: Mutex<BTreeSet<api::VmId>>,
     /// What new machines were promised.
     ledger: Mutex<ledger::Ledger>,
     /// Signs what is ours.
@@ -266,6 +268,7 @@ impl Sites {
             bell: self.0.bell.clone(),
             machines: self.0.machines.clone(),
             register: Arc::clone(&self.0.register),
+            doubted: Mutex::default(),
             ledger: Mutex::default(),
             owner: Mutex::new(login.owner.clone()),
             insecure: matches!(login.trust, Trust::Insecure),

@@ -16,10 +16,18 @@ mod guests;
 mod mistakes;
 #[path = "virtual_machines/named.rs"]
 mod named;
+#[path = "virtual_machines/neighbours.rs"]
+mod neighbours;
 #[path = "virtual_machines/orphans.rs"]
 mod orphans;
+#[path = "virtual_machines/placed.rs"]
+mod placed;
+#[path = "virtual_machines/secrets.rs"]
+mod secrets;
 #[path = "virtual_machines/seeds.rs"]
 mod seeds;
+#[path = "virtual_machines/stops.rs"]
+mod stops;
 #[path = "virtual_machines/storms.rs"]
 mod storms;
 #[path = "virtual_machines/templates.rs"]

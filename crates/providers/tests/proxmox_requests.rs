@@ -1,5 +1,7 @@
 //! What our client asks of a Proxmox VE: only what its schema allows, only as often as promised, nothing twice.
 
+#[path = "scripted/orders.rs"]
+mod orders;
 #[path = "scripted/schema.rs"]
 mod schema;
 #[path = "scripted/server.rs"]

@@ -54,7 +54,7 @@ pub use figures::Figures;
 pub use fuzz::{Change, FuzzReport, Fuzzing, Mutation, built, fuzz, mutations, schema_of};
 pub use history::{Call, Commit, History, Life, Mark, State, essence};
 pub use invariant::{Breach, Invariant, Verdict, general};
-pub use kubernetes::Kubernetes;
+pub use kubernetes::{Kubernetes, Prototype};
 pub use ledger::Ledger;
 pub use line::{Answer, Broken, Line, Whole};
 pub use memory::Past;

@@ -10,7 +10,7 @@ use crate::store::{Key, Resource};
 use crate::verb::delete::{FOREGROUND, ORPHAN};
 
 /// Owners and those they own.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Family {
     /// Where the object with a uid is.
     places: BTreeMap<String, (Resource, Key)>,

@@ -63,7 +63,7 @@ impl Entry {
 }
 
 /// The last changes; older ones are forgotten.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Journal {
     entries: VecDeque<Entry>,
     limit: usize,

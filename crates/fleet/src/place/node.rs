@@ -11,6 +11,8 @@ pub struct Candidate {
     pub state: NodeState,
     /// Whether the image can be cloned there.
     pub has_image: bool,
+    /// What the machine needs and the node does not have, in words.
+    pub lacks: Option<String>,
     /// Memory in bytes that no machine was promised.
     pub free_memory: u64,
     /// Space in bytes where the disk would go.
@@ -63,7 +65,7 @@ pub fn choose_node<'a>(
 
 /// What keeps a machine from a node, in words that follow the node's name.
 fn obstacle(node: &Candidate, allowed: &[NodeName], memory: u64, disk: u64) -> Option<String> {
-    let Candidate { name, state, has_image, free_memory, free_space, machines: _ } = node;
+    let Candidate { name, state, has_image, lacks, free_memory, free_space, machines: _ } = node;
     if !allowed.is_empty() && !allowed.contains(name) {
         return Some("is not in placement.nodes".to_owned());
     }
@@ -75,6 +77,9 @@ fn obstacle(node: &Candidate, allowed: &[NodeName], memory: u64, disk: u64) -> O
     }
     if !has_image {
         return Some("cannot clone the image: it is on storage of another node".to_owned());
+    }
+    if let Some(what) = lacks {
+        return Some(format!("has no {what}"));
     }
     if *free_memory < memory {
         return Some(format!("has {} of memory left, {} are needed", mebibytes(*free_memory), mebibytes(memory)));
@@ -105,6 +110,7 @@ mod tests {
             name: name(text),
             state: NodeState::Open,
             has_image: true,
+            lacks: None,
             free_memory: 8 << 30,
             free_space: 100 << 30,
             machines: 0,
@@ -116,6 +122,7 @@ mod tests {
     #[case(Candidate { state: NodeState::Maintenance, ..node("a") }, "a is in maintenance mode")]
     #[case(Candidate { state: NodeState::Cordoned, ..node("a") }, "a is cordoned")]
     #[case(Candidate { has_image: false, ..node("a") }, "a cannot clone the image: it is on storage of another node")]
+    #[case(Candidate { lacks: Some("storage tank".into()), ..node("a") }, "a has no storage tank")]
     #[case(Candidate { free_memory: 1 << 30, ..node("a") }, "a has 1024Mi of memory left, 2048Mi are needed")]
     #[case(Candidate { free_space: 1 << 30, ..node("a") }, "a has 1024Mi of space left, 10240Mi are needed")]
     fn a_node_that_cannot_take_it_says_why(#[case] node: Candidate, #[case] says: &str) {
@@ -139,17 +146,17 @@ mod tests {
     proptest! {
         #[test]
         fn a_chosen_node_can_always_take_the_machine(
-            nodes in prop::collection::vec((0_usize..4, any::<bool>(), 0_u64..8, 0_u64..8, 0_usize..4), 0..6),
+            nodes in prop::collection::vec((0_usize..4, (any::<bool>(), any::<bool>()), 0_u64..8, 0_u64..8, 0_usize..4), 0..6),
             memory in 0_u64..8,
             disk in 0_u64..8,
         ) {
             let states = [NodeState::Open, NodeState::Offline, NodeState::Maintenance, NodeState::Cordoned];
-            let candidate = |(index, (state, has_image, free_memory, free_space, machines)): (usize, &(usize, bool, u64, u64, usize))| Candidate {
+            let candidate = |(index, (state, (has_image, lacks), free_memory, free_space, machines)): (usize, &(usize, (bool, bool), u64, u64, usize))| Candidate {
                 name: name(&format!("n{index}")), state: states[*state], has_image: *has_image,
-                free_memory: *free_memory, free_space: *free_space, machines: *machines,
+                lacks: lacks.then(|| "bridge vmbr7".to_owned()), free_memory: *free_memory, free_space: *free_space, machines: *machines,
             };
             let candidates: Vec<Candidate> = nodes.iter().enumerate().map(candidate).collect();
-            let able = |node: &&Candidate| node.state == NodeState::Open && node.has_image
+            let able = |node: &&Candidate| node.state == NodeState::Open && node.has_image && node.lacks.is_none()
                 && node.free_memory >= memory && node.free_space >= disk;
             match choose_node(&candidates, &[], memory, disk) {
                 Ok(chosen) => {

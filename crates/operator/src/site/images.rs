@@ -3,7 +3,7 @@
 //! Images and networks change when administrators work, so that what was found out holds for a while; whether an image
 //! is there at all is in every listing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use api::{HypervisorCluster, StorageName};
@@ -82,6 +82,16 @@ impl Site {
             });
         }
         places
+    }
+
+    /// The nodes that were seen without this bridge.
+    pub(super) fn without(&self, bridge: &api::BridgeName) -> BTreeSet<api::NodeName> {
+        let catalogue = lock(&self.catalogue);
+        let lack = |names: &Option<Vec<String>>| {
+            names.as_ref().is_some_and(|all| !all.iter().any(|name| name == bridge.as_str()))
+        };
+        let nodes = catalogue.networks.iter().filter(|(_, (_, names))| lack(names));
+        nodes.map(|(node, _)| api::NodeName::new(node.as_str())).collect()
     }
 
     /// The networks of a node; none if they cannot be seen, which is no proof that there are none.

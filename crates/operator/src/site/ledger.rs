@@ -6,12 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::time::Duration;
 
-use api::{HypervisorCluster, HypervisorMachineTemplate, NodeName, Reason, StorageName, VmId, VmIdRange};
+use api::{HypervisorCluster, HypervisorMachineTemplate, NodeName, Reason, Seed, StorageName, VmId, VmIdRange};
 use fleet::claim::Obstacle;
 use fleet::place::{Candidate, NodeState, Permits, VmIds, choose_node};
 use jiff::Timestamp;
-use providers::hypervisor::{self, Bytes, Image, Inventory};
+use providers::hypervisor::{self, Bytes, Content, Image, Inventory};
 use tokio::time::Instant;
+
+use super::machines::bridge;
 
 /// What is promised on one hypervisor.
 #[derive(Default)]
@@ -55,6 +57,8 @@ pub(super) struct Need<'a> {
     pub(super) image: &'a Image,
     /// Whether its disk is a copy.
     pub(super) copies: bool,
+    /// Nodes that are known not to have its bridge.
+    pub(super) unplugged: BTreeSet<NodeName>,
 }
 
 impl Ledger {
@@ -139,6 +143,7 @@ impl Ledger {
         Candidate {
             name: node.name.clone(),
             state,
+            lacks: lacks(need, storage, inventory, &node.name),
             has_image: need.image.nodes.iter().any(|there| there.as_str() == node.name.as_str()),
             free_memory,
             free_space: space(inventory, storage, &node.name).unwrap_or(u64::MAX),
@@ -235,6 +240,32 @@ impl Ledger {
 
 /// A full copy holds its storage's lock for a moment only, however long it takes.
 const LONGEST: Duration = Duration::from_secs(3);
+
+/// What a node does not have though others do. What we see nowhere may be there all the same.
+fn lacks(need: &Need<'_>, storage: &StorageName, inventory: &Inventory, node: &NodeName) -> Option<String> {
+    let rows = |name: &StorageName, takes: Content| -> Vec<&hypervisor::StorageRow> {
+        let fits = |row: &&hypervisor::StorageRow| {
+            row.name.as_str() == name.as_str() && row.available && row.takes.contains(&takes)
+        };
+        inventory.storages.iter().filter(fits).collect()
+    };
+    let at = |rows: &[&hypervisor::StorageRow], node: &str| rows.iter().any(|row| row.node.as_str() == node);
+    let disks = if need.copies { rows(storage, Content::Disks) } else { Vec::new() };
+    // A copy is made where the image is, and goes elsewhere only on storage that both nodes share.
+    let home = need.image.image.node.as_str();
+    let alone = !disks.iter().any(|row| row.shared) && node.as_str() != home;
+    if !disks.is_empty() && (alone || !at(&disks, home) || !at(&disks, node.as_str())) {
+        return Some(format!("storage {} in common with {home}, where the image is", storage.as_str()));
+    }
+    let seeds = need.cluster.spec.proxmox.as_ref().filter(|proxmox| proxmox.seed == Seed::Iso);
+    if let Some(name) = seeds.and_then(|proxmox| proxmox.iso_storage.as_ref()) {
+        let isos = rows(name, Content::Isos);
+        if !isos.is_empty() && !at(&isos, node.as_str()) {
+            return Some(format!("storage {}", name.as_str()));
+        }
+    }
+    need.unplugged.contains(node).then(|| format!("bridge {}", bridge(need.cluster, need.template).as_str()))
+}
 
 fn space(inventory: &Inventory, storage: &StorageName, node: &NodeName) -> Option<u64> {
     let mine =

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::{HypervisorCluster, HypervisorMachineTemplate, NodeName, Reason, StorageName, VmId};
+use api::{BridgeName, HypervisorCluster, HypervisorMachineTemplate, NodeName, Reason, StorageName, VmId};
 use fleet::claim::{Life, Obstacle};
 use jiff::Timestamp;
 use providers::hypervisor::{
@@ -59,6 +59,12 @@ impl Site {
         }
     }
 
+    /// The listing calls a machine stopped that is not. Its claim is called after the next one whatever that shows: a
+    /// machine that ran between two listings looks the same in both.
+    pub fn doubt(&self, vm: VmId) {
+        lock(&self.doubted).insert(vm);
+    }
+
     /// The last complete listing.
     pub fn inventory(&self) -> Option<Arc<Inventory>> {
         lock(&self.view).inventory.clone()
@@ -102,7 +108,8 @@ impl Site {
             return Err(Obstacle { reason: Reason::ClusterNotReady, message });
         };
         let copies = !(want.image.linkable && links(want.template));
-        let need = Need { cluster: want.cluster, template: want.template, image: want.image, copies };
+        let Want { cluster, template, image, .. } = *want;
+        let need = Need { cluster, template, image, copies, unplugged: self.without(bridge(cluster, template)) };
         let promise = lock(&self.ledger).promise(want.claim, &need, &inventory, recorded, || uuid(chance), now)?;
         Ok((promise.id, promise.vm, promise.node))
     }
@@ -168,6 +175,11 @@ impl Site {
 
 fn links(template: &HypervisorMachineTemplate) -> bool {
     template.spec.template.proxmox.as_ref().is_some_and(|image| image.linked_clone)
+}
+
+/// The bridge that a template's machines are plugged into.
+pub(crate) fn bridge<'a>(cluster: &'a HypervisorCluster, template: &'a HypervisorMachineTemplate) -> &'a BridgeName {
+    template.spec.network.bridge.as_ref().unwrap_or(&cluster.spec.default_network)
 }
 
 /// How the disks of a template's machines come about.

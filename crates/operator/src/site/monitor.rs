@@ -91,6 +91,7 @@ async fn look(site: &Site, checks: bool) -> bool {
         match found {
             Ok((inventory, report)) => {
                 moved = machines::moved(view.inventory.as_deref(), &inventory);
+                moved.extend(std::mem::take(&mut *lock(&site.doubted)));
                 view.probe = Probe { report: Some(report), trouble: None };
                 view.inventory = Some(Arc::new(inventory));
             }

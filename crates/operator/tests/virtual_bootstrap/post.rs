@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use api::{Digest, MachineClaim};
@@ -17,7 +17,7 @@ use operator::bootstrap::{Bootstrap, Peer, digest, router};
 use runtime::client::{Guard, Limits};
 use runtime::{Cache, Parts, Selection};
 use serde_json::{Value, json};
-use sim::world::{Call, Desk, Person, World};
+use sim::world::{Call, Desk, Person, Prototype, World};
 use tower::{ServiceBuilder, ServiceExt as _};
 
 pub(crate) const CLAIMS: &str = "/apis/hypervisor.hyperfleet.io/v1alpha1/namespaces/default/machineclaims";
@@ -34,15 +34,18 @@ struct Door {
     metrics: Metrics,
 }
 
+/// Our kinds; compiling them takes longer than most worlds.
+static KINDS: LazyLock<Prototype> = LazyLock::new(|| {
+    let crds: Vec<Value> = api::crds().into_iter().map(|crd| serde_json::to_value(crd).unwrap()).collect();
+    Prototype::new(&crds).unwrap()
+});
+
 type Doors = Arc<Mutex<BTreeMap<String, Door>>>;
 
 impl Post {
     /// The API with our kinds, and a replica of each name, which have had a moment to look around.
     pub(crate) async fn new(world: &World, replicas: &[&str]) -> Self {
-        let kubernetes = world.kubernetes("kube");
-        for crd in api::crds() {
-            kubernetes.define(&serde_json::to_value(crd).unwrap()).unwrap();
-        }
+        world.kubernetes_like("kube", &KINDS);
         let doors = Doors::default();
         for name in replicas {
             let (name, open) = ((*name).to_owned(), Arc::clone(&doors));

@@ -173,35 +173,6 @@ fn limits_end_machines_that_outlive_them() {
     }
 }
 
-/// P27: stop to nothing left within five minutes, also if the operator was away when it happened.
-#[test]
-fn p27_r3_8_a_stopped_vm_is_noticed_and_removed_in_time() {
-    let cases: Vec<u64> = (0..12).collect();
-    across(&cases, |case| {
-        World::run(200 + case, async |world| {
-            let (yard, pve) = Yard::with_template(&world).await;
-            let before = there(&pve);
-            yard.claim("gone", &["sleep", "100000"], |_| {}).await;
-            until(&yard, "gone", "Busy", 120).await;
-            yard.pass(case * 7).await;
-            let away = case % 2 == 0;
-            if away {
-                world.crash("operator");
-            }
-            let vm = vm_of(&yard.claimed("gone").await["status"]);
-            assert!(pve.power_off(vm));
-            if away {
-                yard.pass(120).await;
-                world.restart("operator");
-            }
-            let phases = until(&yard, "gone", "Failed", 300).await;
-            assert_eq!(phases.last().map(String::as_str), Some("Failed"), "case {case}: {phases:?}");
-            assert_eq!(yard.claim_condition("gone", "Ready").await.1, "VMShutdownDetected");
-            assert_eq!(there(&pve), before, "case {case}");
-        });
-    });
-}
-
 #[test]
 fn somebody_else_with_the_same_token_shuts_both_out() {
     World::run(8, async |world| {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::yard::{CLAIMS, CLUSTERS, SECRET, SECRETS, TOKEN, Yard, credentials};
+use crate::yard::{CLAIMS, CLUSTERS, SECRET, SECRETS, TOKEN, Yard};
 use serde_json::json;
-use sim::world::{Direction, Verb, Weather, World, across, seeds};
+use sim::world::{Direction, Verb, World, across, seeds};
 
 #[test]
 fn r1_1_a_cluster_becomes_ready_and_tells_what_it_has() {
@@ -77,42 +77,6 @@ fn p1_r1_5_a_new_secret_is_used_without_a_restart() {
     });
 }
 
-#[test]
-fn p23_r9_5_secrets_of_external_secrets_come_late_change_and_come_back() {
-    World::run(1, async |world: World| {
-        let yard = Yard::new(&world);
-        yard.hypervisor("pve");
-        yard.cluster("pve", |_| {}).await;
-        yard.pass(120).await;
-        let (status, reason, message) = yard.ready("pve").await;
-        assert_eq!((status.as_str(), reason.as_str()), ("False", "CredentialsMissing"));
-        assert!(message.contains("Secret pve does not exist in namespace default"), "{message}");
-        let mut foreign = credentials("pve", TOKEN, SECRET);
-        foreign["metadata"]["labels"] = json!({ "reconcile.external-secrets.io/managed": "true" });
-        foreign["metadata"]["ownerReferences"] = json!([{
-            "apiVersion": "external-secrets.io/v1", "kind": "ExternalSecret", "name": "pve",
-            "uid": "11111111-2222-4333-8444-555555555555", "controller": true,
-        }]);
-        let (late, made) = (world.age(), yard.person.create(SECRETS, &foreign).await.unwrap());
-        yard.pass(60).await;
-        assert_eq!(yard.ready("pve").await.0, "True", "{}", world.text());
-        yard.person.delete(&format!("{SECRETS}/pve")).await.unwrap();
-        yard.pass(60).await;
-        assert_eq!(yard.ready("pve").await.1, "CredentialsMissing");
-        yard.person.create(SECRETS, &foreign).await.unwrap();
-        yard.pass(60).await;
-        assert_eq!(yard.ready("pve").await.0, "True", "{}", world.text());
-        let ours =
-            world.history().calls.iter().filter(|call| call.begun >= late && call.deed.verb.writes()).any(|call| {
-                call.deed.object.resource == "secrets"
-                    && call.deed.object.name == "pve"
-                    && call.sender.actor == "operator"
-            });
-        assert!(!ours, "a Secret that is not ours was written");
-        assert!(made["metadata"]["uid"].is_string());
-    });
-}
-
 /// What Proxmox VE wants of somebody who makes machines with seed images.
 const PRIVILEGES: &[&str] = &[
     "VM.Allocate",
@@ -162,32 +126,6 @@ fn a_privilege_that_is_taken_away_later_is_noticed_at_the_next_check() {
         assert!(pve.revoke("VM.PowerMgmt"));
         yard.pass(5 * 60 + 31).await;
         assert_eq!(yard.ready("pve").await.1, "InsufficientPrivileges");
-    });
-}
-
-#[test]
-fn p2_r1_4_clusters_do_not_delay_each_other_and_never_mix() {
-    let names = ["one", "two", "three", "four"];
-    across(&seeds(1, 6), |seed| {
-        World::run(seed, async |world: World| {
-            let yard = Yard::new(&world);
-            for name in names {
-                // Each takes its own secret only: one that is sent to another would be refused.
-                let secret = yard.hypervisor(name).renew_secret(TOKEN).unwrap();
-                yard.secret(name, TOKEN, &secret).await;
-                yard.cluster(name, |_| {}).await;
-            }
-            let dead = *world.dice("dead").pick(&names).unwrap();
-            // Its calls hang until they are given up.
-            world.weather_between("operator", dead, Weather { half_open: 1.0, ..Weather::CALM });
-            yard.pass(5).await;
-            for name in names {
-                let expected = if name == dead { "" } else { "True" };
-                assert_eq!(yard.ready(name).await.0, expected, "{name}, while {dead} hangs\n{}", world.text());
-            }
-            yard.pass(60).await;
-            assert_eq!(yard.ready(dead).await.1, "Unreachable", "{}", world.text());
-        });
     });
 }
 

@@ -18,7 +18,7 @@ use runtime::lease::{Candidacy, spawn};
 use runtime::{Cache, Driver, Parts, Selection};
 use serde_json::{Value, json};
 use sim::proxmox::{Fixture, Options, Profile, Release, Simulator};
-use sim::world::{Desk, Nature, Person, World};
+use sim::world::{Desk, Nature, Person, Prototype, World};
 use tower::ServiceBuilder;
 
 use crate::guests::Guests;
@@ -31,9 +31,11 @@ pub(crate) const TEMPLATES: &str =
 pub(crate) const CLAIMS: &str = "/apis/hypervisor.hyperfleet.io/v1alpha1/namespaces/default/machineclaims";
 pub(crate) const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 
-/// Our kinds; making them takes longer than most worlds.
-static CRDS: LazyLock<Vec<Value>> =
-    LazyLock::new(|| api::crds().into_iter().map(|crd| serde_json::to_value(crd).unwrap()).collect());
+/// Our kinds; compiling them takes longer than most worlds.
+static KINDS: LazyLock<Prototype> = LazyLock::new(|| {
+    let crds: Vec<Value> = api::crds().into_iter().map(|crd| serde_json::to_value(crd).unwrap()).collect();
+    Prototype::new(&crds).unwrap()
+});
 
 /// A VM of somebody else, among our numbers.
 pub(crate) const FOREIGN: u32 = 6050;
@@ -51,10 +53,7 @@ type Figures = Arc<Mutex<Option<Metrics>>>;
 impl Yard {
     /// The API with our kinds, and one operator.
     pub(crate) fn new(world: &World) -> Self {
-        let kubernetes = world.kubernetes("kube");
-        for crd in CRDS.iter() {
-            kubernetes.define(crd).unwrap();
-        }
+        world.kubernetes_like("kube", &KINDS);
         let (guests, figures) = (Guests::default(), Figures::default());
         let (door, page) = (guests.clone(), Arc::clone(&figures));
         world.start("operator", move |desk| operate(desk, &door, &page));
@@ -88,7 +87,7 @@ impl Yard {
         self.hypervisor_like(name, Profile::ZERO)
     }
 
-    fn hypervisor_like(&self, name: &str, profile: Profile) -> Simulator {
+    pub(crate) fn hypervisor_like(&self, name: &str, profile: Profile) -> Simulator {
         let (hook, seed) = (self.guests.hook(), self.world.seed());
         let options = Options { hook, profile, seed, ..Options::new(Release::V9, Fixture::Demo, self.world.clock()) };
         let simulator = Simulator::new(options, self.world.tasks());

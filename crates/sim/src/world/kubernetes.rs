@@ -50,11 +50,42 @@ impl World {
         seed[..8].copy_from_slice(&self.seed().to_be_bytes());
         let options = Options { chores: Chores::WhenAsked, ..Options::in_memory(self.clock(), seed) };
         let server = ApiServer::new(options).expect("a server in memory has nothing that could be broken");
+        self.open(destination, server)
+    }
+
+    /// Starts a Kubernetes API that serves the definitions of `prototype` from its first moment.
+    pub fn kubernetes_like(&self, destination: &str, Prototype(prototype): &Prototype) -> Kubernetes {
+        // No world's seed is as long as that, so that no uid of the prototype comes again.
+        let mut seed = [1; 32];
+        seed[..8].copy_from_slice(&self.seed().to_be_bytes());
+        self.open(destination, prototype.copy(self.clock(), seed))
+    }
+
+    fn open(&self, destination: &str, server: ApiServer) -> Kubernetes {
         let kubernetes = Kubernetes { server, world: self.clone(), ledger: self.ledger(), books: Arc::default() };
         kubernetes.settle();
         kubernetes.serve(destination, User::admin());
         self.past(destination, kubernetes.clone());
         kubernetes
+    }
+}
+
+/// A Kubernetes API with its definitions compiled, for many worlds to begin with: compiling takes longer than most of them.
+pub struct Prototype(ApiServer);
+
+impl Prototype {
+    /// An API that serves these definitions; the error is the server's.
+    pub fn new(crds: &[Value]) -> Result<Self, String> {
+        let define = || {
+            World::run(0, async |world| {
+                let kubernetes = world.kubernetes("prototype");
+                crds.iter().try_for_each(|crd| kubernetes.define(crd))?;
+                Ok(Self(kubernetes.server.clone()))
+            })
+        };
+        // In a thread of its own: who needs it first is in a world already, and a thread has room for one.
+        let made = std::thread::scope(|scope| scope.spawn(define).join());
+        made.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
 

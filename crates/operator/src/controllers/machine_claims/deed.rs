@@ -14,7 +14,7 @@ use super::seed::Seeds;
 use super::supply::Supply;
 use super::{MachineClaims, Observed, Subject, uid};
 use crate::seed;
-use crate::site::mode;
+use crate::site::{bridge, mode};
 
 impl MachineClaims {
     /// One step on the hypervisor. What goes wrong is remembered for the next pass, which judges it: the claim counts
@@ -190,8 +190,7 @@ fn seeds<'a>(observed: &'a Observed, subject: &Subject<'a>) -> Result<Seeds<'a>,
 fn shape(observed: &Observed, subject: &Subject<'_>) -> Result<Shape, Error> {
     let Supply { template, cluster, .. } = supply(observed, subject)?;
     let spec = &template.spec;
-    let bridge = spec.network.bridge.as_ref().unwrap_or(&cluster.spec.default_network);
-    let bridge = bridge
+    let bridge = bridge(cluster, template)
         .as_str()
         .parse()
         .map_err(|_| Error::invalid(Object::Vm(subject.vm.id), "network.bridge", "it is no name of a bridge"))?;

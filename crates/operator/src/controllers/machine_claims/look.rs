@@ -85,10 +85,13 @@ impl Subject<'_> {
         let sight = if look { self.look(note).await } else { Sight::Unasked };
         match self.site.row(self.allocation.vm_id).map(|row| row.power) {
             Some(Power::Running | Power::Paused | Power::Faulted | Power::Unknown) => (sight, Life::Running),
-            Some(Power::Stopped) => match self.site.hypervisor().power_state(&self.vm).await {
-                Ok(power) => (sight, life(power)),
-                Err(_) => (sight, Life::Unknown),
-            },
+            Some(Power::Stopped) => {
+                let life = self.site.hypervisor().power_state(&self.vm).await.map_or(Life::Unknown, life);
+                if life != Life::Stopped {
+                    self.site.doubt(self.allocation.vm_id);
+                }
+                (sight, life)
+            }
             // Not listed: new ones are not for a while, and removed ones never again.
             None if note.started.is_some_and(|started| started.elapsed() < UNLISTED) => (sight, Life::Unknown),
             None if sight == Sight::Unasked => (self.look(note).await, Life::Unknown),

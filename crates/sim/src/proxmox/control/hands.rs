@@ -129,6 +129,23 @@ impl Simulator {
         self.world.state().storages.get_mut(storage).map(|storage| storage.disabled = !on).is_some()
     }
 
+    /// Somebody leaves a storage to these nodes alone; whether there is one.
+    pub fn confine_storage(&self, storage: &str, nodes: &[&str]) -> bool {
+        let nodes = nodes.iter().map(|node| (*node).to_owned()).collect();
+        self.world.state().storages.get_mut(storage).map(|storage| storage.nodes = Some(nodes)).is_some()
+    }
+
+    /// Somebody gives a node these bridges and no others; whether there is such a node.
+    pub fn rewire(&self, node: &str, bridges: &[&str]) -> bool {
+        let bridges = bridges.iter().map(|bridge| (*bridge).to_owned()).collect();
+        self.world.state().nodes.get_mut(node).map(|node| node.bridges = bridges).is_some()
+    }
+
+    /// What a setting of a VM says.
+    pub fn setting(&self, vmid: u32, name: &str) -> Option<String> {
+        self.world.state().vms.get(&vmid)?.config.get(name).map(str::to_owned)
+    }
+
     /// Every place that a text is found in: on media, in settings of VMs and pools, in what tasks have told, in the log.
     pub fn search(&self, text: &str) -> Vec<String> {
         let has = |bytes: &[u8]| bytes.windows(text.len()).any(|part| part == text.as_bytes());

@@ -224,4 +224,25 @@ proptest! {
         let tag = Vlan::new(vlan).map(|vlan| vlan.to_string());
         prop_assert_eq!(device.get("tag"), tag.as_deref());
     }
+
+    /// A disk that a machine gets of its own is on the storage that is asked for, unless it has that disk already.
+    #[test]
+    fn p21_disks_of_its_own_are_where_they_should_be(
+        tpm in prop::option::of("[a-z][a-z0-9_.-]{0,8}[a-z0-9]"), uefi in prop::option::of("[a-z][a-z0-9_.-]{0,8}[a-z0-9]"),
+        has_tpm in any::<bool>(), has_uefi in any::<bool>(),
+    ) {
+        let disk = |there: bool, value: &'static str| if there { value } else { "-" };
+        let before = seen(&[
+            ("tpmstate0", disk(has_tpm, "old:101/vm-101-disk-1.raw,size=4M,version=v2.0")),
+            ("efidisk0", disk(has_uefi, "old:101/vm-101-disk-2.qcow2,efitype=4m,size=528K")),
+        ]);
+        let storage = |name: &Option<String>| name.as_ref().map(|name| name.parse().unwrap());
+        let shape = Shape { tpm: storage(&tpm), uefi: storage(&uefi), ..Shape::default() };
+        let form = form(&before, &shape).unwrap();
+        for (slot, wanted, there) in [("tpmstate0", tpm, has_tpm), ("efidisk0", uefi, has_uefi)] {
+            let found = form.iter().find(|(name, _)| name == slot).and_then(|(_, value)| value.split_once(":1,"));
+            let expected = wanted.filter(|_| !there);
+            prop_assert_eq!(found.map(|(storage, _)| storage), expected.as_deref(), "{} in {:?}", slot, form);
+        }
+    }
 }
