@@ -53,6 +53,7 @@ fn shapes() -> impl Strategy<Value = Shape> {
         tpm: tpm.map(|storage| storage.parse().unwrap()),
         uefi: uefi.map(|storage| storage.parse().unwrap()),
         seed: None,
+        letter: None,
         uuid: Some("0f0e8400-e29b-41d4-a716-446655440000".parse().unwrap()),
     })
 }
