@@ -12,3 +12,5 @@ mod faults;
 mod hypervisor;
 #[path = "virtual_world/lives.rs"]
 mod lives;
+#[path = "virtual_world/prototype.rs"]
+mod prototype;

@@ -105,6 +105,9 @@ mod tests {
         serde_json::from_value(serde_json::json!(text)).unwrap()
     }
 
+    /// State, what it has and lacks, memory, space and machines of a node.
+    type Drawn = (usize, (bool, bool), u64, u64, usize);
+
     fn node(text: &str) -> Candidate {
         Candidate {
             name: name(text),
@@ -151,7 +154,7 @@ mod tests {
             disk in 0_u64..8,
         ) {
             let states = [NodeState::Open, NodeState::Offline, NodeState::Maintenance, NodeState::Cordoned];
-            let candidate = |(index, (state, (has_image, lacks), free_memory, free_space, machines)): (usize, &(usize, (bool, bool), u64, u64, usize))| Candidate {
+            let candidate = |(index, (state, (has_image, lacks), free_memory, free_space, machines)): (usize, &Drawn)| Candidate {
                 name: name(&format!("n{index}")), state: states[*state], has_image: *has_image,
                 lacks: lacks.then(|| "bridge vmbr7".to_owned()), free_memory: *free_memory, free_space: *free_space, machines: *machines,
             };

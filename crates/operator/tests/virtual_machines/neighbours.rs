@@ -93,7 +93,10 @@ fn side_by_side(seed: u64) {
             // Each takes its own secret only: one that is sent to another is refused. All hypervisors of a world draw the
             // same secrets one after the other, so each gets one further on.
             let pve = yard.hypervisor(name);
-            keys.push((0..=number).map(|_| pve.renew_secret(TOKEN).unwrap()).last().unwrap());
+            for _ in 0..number {
+                pve.renew_secret(TOKEN).unwrap();
+            }
+            keys.push(pve.renew_secret(TOKEN).unwrap());
             hypervisors.push(pve);
         }
         for ((name, _), key) in clusters.iter().zip(&keys) {

@@ -147,9 +147,9 @@ fn history(seed: u64) {
             yard.cluster(name, |_| {}).await;
         }
         let mut turns = Vec::new();
-        for _ in 0..1 + dice.below(3) {
+        for _ in 0..=dice.below(3) {
             // The next change may come before anybody has noticed the last one.
-            for _ in 0..1 + dice.below(2) {
+            for _ in 0..=dice.below(2) {
                 let turn = *dice.pick(&TURNS).unwrap();
                 turns.push(turn);
                 for secret in &mut kept {

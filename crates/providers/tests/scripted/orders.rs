@@ -1,13 +1,15 @@
 //! Machines of every kind that can be ordered, and what is asked of the hypervisor for each of them.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
+
 use std::sync::LazyLock;
 
 use http::Method;
 use proptest::prelude::*;
 use proptest::sample::select;
 use providers::hypervisor::{
-    CloneMode, CloneOrder, Error, Gib, Hypervisor as _, Image, Mib, Network, PowerAction, Seed, Shape, Tag, Vlan,
-    VmRef, Whose,
+    CloneMode, CloneOrder, Error, Gib, Hypervisor as _, Image, Mib, Network, PowerAction, Seed, Shape, StorageName,
+    Tag, Vlan, VmRef, Whose,
 };
 
 use super::schema::Schema;
@@ -138,7 +140,7 @@ fn clone_is_right(wish: &Wish, calls: &[Seen]) {
         CloneMode::LinkedOrFull(storage) => (wish.linkable, storage.as_ref()),
         CloneMode::Full(storage) => (false, storage.as_ref()),
     };
-    let storage = storage.filter(|_| !linked).map(|storage| storage.as_str());
+    let storage = storage.filter(|_| !linked).map(StorageName::as_str);
     assert_eq!(value(clones[0], "full"), Some(if linked { "0" } else { "1" }));
     assert_eq!((value(clones[0], "storage"), value(clones[0], "format")), (storage, None), "{:?}", clones[0]);
     assert_eq!(value(clones[0], "newid"), Some(wish.vm.id.to_string().as_str()));

@@ -55,7 +55,7 @@ impl World {
 
     /// Starts a Kubernetes API that serves the definitions of `prototype` from its first moment.
     pub fn kubernetes_like(&self, destination: &str, Prototype(prototype): &Prototype) -> Kubernetes {
-        // No world's seed is as long as that, so that no uid of the prototype comes again.
+        // Its end is not that of a fresh API's seed, so that no uid of the prototype comes again.
         let mut seed = [1; 32];
         seed[..8].copy_from_slice(&self.seed().to_be_bytes());
         self.open(destination, prototype.copy(self.clock(), seed))
