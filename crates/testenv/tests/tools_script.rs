@@ -97,7 +97,9 @@ fn what_every_integration_test_needs_is_built_first_with_a_line_each() {
     let lines = text(&output.stdout);
     let programs: Vec<&str> = lines.lines().filter_map(|line| line.split(' ').next()).collect();
     assert_eq!(programs[..4], ["etcd", "kube-apiserver", "kubectl", "kube-controller-manager"]);
-    assert_eq!(programs[4..], ["go-proxmox", "ansible-playbook", "proxmox-oracle", "helm"]);
+    assert_eq!(programs[4..8], ["go-proxmox", "ansible-playbook", "proxmox-oracle", "helm"]);
+    assert!(programs[8..].iter().all(|file| file.starts_with("github-")), "{programs:?}");
+    assert_eq!(programs.len(), 12);
     assert!(lines.lines().all(|line| line.ends_with(" s")), "{lines}");
     for program in programs {
         assert!(place.built(program).is_file(), "{program}");

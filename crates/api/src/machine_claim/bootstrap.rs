@@ -21,6 +21,7 @@ pub struct BootstrapRecord {
     /// Files of the seed that were fetched; each is given out once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 4))]
+    #[x_kube(merge_strategy = ListMerge::Set)]
     pub served: Vec<SeedFile>,
     /// Where they were fetched from; nobody else gets one.
     #[serde(skip_serializing_if = "Option::is_none")]

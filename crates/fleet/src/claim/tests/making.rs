@@ -84,9 +84,9 @@ fn everything_about_a_machine_is_written_down_before_it_is_made() {
     assert_eq!(held, expected);
     let record = serde_json::to_value(status.bootstrap.as_ref().unwrap()).unwrap();
     let expected = json!({
-        "id": RECORD, "tokenHash": hash('a'), "state": "Pending", "notAfter": at(607).to_string(),
+        "id": RECORD, "tokenHash": hash('a'), "seedHash": hash('5'), "state": "Pending", "notAfter": at(607).to_string(),
     });
-    assert_eq!(record, expected, "nothing but the hash of its token, for as long as it works");
+    assert_eq!(record, expected, "nothing but hashes of its token and of its seed's name, for as long as they work");
     let (holds, word, sentence) = said(status, ConditionType::Provisioning);
     assert_eq!((holds, word, sentence), ("True", "Cloning", "VM 6000 on node a is being made from image 9000"));
 }

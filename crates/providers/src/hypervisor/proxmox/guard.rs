@@ -1,11 +1,11 @@
 //! Limits that keep a hypervisor from choking, whatever the planner asks for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use reconcile::Backoff;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::hypervisor::error::Error;
@@ -30,8 +30,8 @@ impl Default for Limits {
 
 /// Turns for calls to one node.
 ///
-/// One turn is kept for calls that others wait for: a clone that has not begun and one that nobody has seen end both
-/// keep a place at a storage, and must not stand in line behind what can wait.
+/// Calls that others wait for come first: a clone that has not begun and one that nobody has seen end both keep a place at
+/// a storage, and must not stand in line behind what can wait.
 #[derive(Debug)]
 pub(super) struct Slots {
     each: usize,
@@ -39,10 +39,14 @@ pub(super) struct Slots {
 }
 
 #[derive(Debug)]
-struct Node {
-    all: Arc<Semaphore>,
-    /// Those that may wait come through here first.
-    patient: Arc<Semaphore>,
+struct Node(Mutex<Line>);
+
+/// Who waits for a turn; nobody does while one is free.
+#[derive(Debug)]
+struct Line {
+    free: usize,
+    urgent: VecDeque<oneshot::Sender<Turn>>,
+    patient: VecDeque<oneshot::Sender<Turn>>,
 }
 
 /// Whether others wait for a call.
@@ -55,10 +59,8 @@ pub(super) enum Urgency {
 }
 
 /// A turn, until it is dropped.
-pub(super) struct Turn {
-    _all: OwnedSemaphorePermit,
-    _patient: Option<OwnedSemaphorePermit>,
-}
+#[derive(Debug)]
+pub(super) struct Turn(Arc<Node>);
 
 impl Slots {
     pub(super) fn new(each: usize) -> Self {
@@ -69,23 +71,54 @@ impl Slots {
     pub(super) async fn turn(&self, node: &NodeName, urgency: Urgency) -> Turn {
         let node =
             Arc::clone(locked(&self.nodes).entry(node.clone()).or_insert_with(|| Arc::new(Node::new(self.each))));
-        let patient = match urgency {
-            Urgency::Urgent => None,
-            Urgency::Patient => Some(acquired(&node.patient).await),
-        };
-        Turn { _all: acquired(&node.all).await, _patient: patient }
+        let Some(waits) = node.ask(urgency) else { return Turn(node) };
+        waits.await.expect("whoever has a turn passes it on")
     }
 }
 
 impl Node {
-    fn new(each: usize) -> Self {
-        let semaphore = |turns: usize| Arc::new(Semaphore::new(turns.max(1)));
-        Self { all: semaphore(each), patient: semaphore(each.saturating_sub(1)) }
+    fn new(free: usize) -> Self {
+        Self(Mutex::new(Line { free, urgent: VecDeque::new(), patient: VecDeque::new() }))
+    }
+
+    /// Takes a free turn, or stands in line.
+    fn ask(&self, urgency: Urgency) -> Option<oneshot::Receiver<Turn>> {
+        let mut line = locked(&self.0);
+        if line.free > 0 {
+            line.free -= 1;
+            return None;
+        }
+        let (passes, waits) = oneshot::channel();
+        match urgency {
+            Urgency::Urgent => line.urgent.push_back(passes),
+            Urgency::Patient => line.patient.push_back(passes),
+        }
+        Some(waits)
+    }
+
+    /// The next who still waits; if nobody does, the turn is free.
+    fn next(&self) -> Option<oneshot::Sender<Turn>> {
+        let mut line = locked(&self.0);
+        loop {
+            match line.urgent.pop_front().or_else(|| line.patient.pop_front()) {
+                Some(gave_up) if gave_up.is_closed() => {}
+                Some(next) => return Some(next),
+                None => {
+                    line.free += 1;
+                    return None;
+                }
+            }
+        }
     }
 }
 
-async fn acquired(semaphore: &Arc<Semaphore>) -> OwnedSemaphorePermit {
-    Arc::clone(semaphore).acquire_owned().await.expect("the semaphore of a node is never closed")
+impl Drop for Turn {
+    /// Passes it on. Whoever gives up in that very moment drops it, which passes it on again.
+    fn drop(&mut self) {
+        if let Some(next) = self.0.next() {
+            let _ = next.send(Self(Arc::clone(&self.0)));
+        }
+    }
 }
 
 /// A clone nobody asks about any more is forgotten after this long: its task has ended, or an administrator looks.
@@ -207,28 +240,40 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_call_that_others_wait_for_finds_a_turn_when_many_can_wait() {
-        let slots = Slots::new(3);
-        let node = node();
-        let turn = |urgency| slots.turn(&node, urgency);
-        let turns = [turn(Urgency::Patient).await, turn(Urgency::Patient).await];
-        let third = tokio::time::timeout(SOON, turn(Urgency::Patient));
-        let urgent = tokio::time::timeout(SOON, turn(Urgency::Urgent));
-        let (third, urgent) = tokio::join!(third, urgent);
-        assert!(third.is_err());
-        assert!(urgent.is_ok());
-        drop(turns);
-        assert!(tokio::time::timeout(SOON, turn(Urgency::Patient)).await.is_ok());
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn where_one_call_is_allowed_there_is_one() {
+    async fn a_call_that_others_wait_for_comes_before_those_that_can_wait() {
         let slots = Slots::new(1);
         let node = node();
         let held = slots.turn(&node, Urgency::Patient).await;
-        assert!(tokio::time::timeout(SOON, slots.turn(&node, Urgency::Urgent)).await.is_err());
+        let order = Mutex::new(Vec::new());
+        let call = async |name, urgency| {
+            let turn = slots.turn(&node, urgency).await;
+            locked(&order).push(name);
+            drop(turn);
+        };
+        let release = async {
+            tokio::time::sleep(SOON).await;
+            drop(held);
+        };
+        tokio::join!(
+            call("first", Urgency::Patient),
+            call("second", Urgency::Patient),
+            call("urgent", Urgency::Urgent),
+            release
+        );
+        assert_eq!(*locked(&order), ["urgent", "first", "second"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_turn_is_not_lost_with_those_who_give_up() {
+        let slots = Slots::new(1);
+        let node = node();
+        let held = slots.turn(&node, Urgency::Patient).await;
+        for urgency in [Urgency::Urgent, Urgency::Patient, Urgency::Urgent] {
+            assert!(tokio::time::timeout(SOON, slots.turn(&node, urgency)).await.is_err());
+        }
         drop(held);
         assert!(tokio::time::timeout(SOON, slots.turn(&node, Urgency::Patient)).await.is_ok());
+        assert!(tokio::time::timeout(SOON, slots.turn(&node, Urgency::Urgent)).await.is_ok());
     }
 
     #[tokio::test(start_paused = true)]
