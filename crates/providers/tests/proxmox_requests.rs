@@ -1,6 +1,6 @@
 //! What our client asks of a Proxmox VE: only what its schema allows, only as often as promised, nothing twice.
 
-#[path = "scripted/orders.rs"]
+#[path = "proxmox_requests/orders.rs"]
 mod orders;
 #[path = "scripted/schema.rs"]
 mod schema;
