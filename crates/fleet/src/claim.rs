@@ -29,6 +29,7 @@ use reconcile::{Finalizer, Plan, Violation};
 pub use observed::{
     Errands, Gate, Job, Kind, Life, Observed, Obstacle, Offer, Place, Policy, Reach, Sight, Terms, Trouble,
 };
+pub use retry::due;
 pub use step::stage;
 
 /// What can be done for a claim.

@@ -6,7 +6,7 @@ use api::{ConditionType, MachineClaimStatus, Moment, Phase, Reason, Step as Wher
 use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 use reconcile::{Backoff, Next, Plan, Why};
 
-use super::{ClaimPlan, Job, Kind, Observed, Sight, Step, Trouble, limit, tell};
+use super::{ClaimPlan, Job, Kind, Observed, Policy, Sight, Step, Trouble, limit, tell};
 
 /// Where there is no room, it is asked for again after this long.
 const ROOM: Duration = Duration::from_secs(30);
@@ -43,9 +43,18 @@ pub(super) fn making(observed: &Observed, now: Timestamp) -> Option<ClaimPlan> {
     }
 }
 
+/// When the next attempt is due, unless it is. What is further away than the longest pause was written by a clock that was
+/// set back since, and must not hold a claim for as long as that.
+pub fn due(status: &MachineClaimStatus, policy: &Policy, now: Timestamp) -> Option<Timestamp> {
+    let due = status.next_retry_time.as_ref()?.timestamp();
+    // Jitter adds as much again at most.
+    let longest = policy.backoff.max.max(ROOM).saturating_mul(2);
+    (due > now && due <= limit::after(now, longest)).then_some(due)
+}
+
 /// The wait for the next attempt, if it is not due.
 pub(super) fn paused(observed: &Observed, now: Timestamp) -> Option<ClaimPlan> {
-    let due = observed.status().next_retry_time.as_ref().map(Moment::timestamp).filter(|due| *due > now)?;
+    let due = due(observed.status(), &observed.policy, now)?;
     let attempt = observed.status().attempts.unwrap_or(0);
     let why = Why::Retry { attempt, cause: "the last attempt did not succeed".to_owned() };
     Some(Plan::wait(Next::at(due, now, why).or_sooner(limit::next(observed, now))))
@@ -77,7 +86,7 @@ fn is_counted(observed: &Observed, trouble: &Trouble) -> bool {
 }
 
 fn waiting(observed: &Observed, trouble: &Trouble, now: Timestamp) -> Option<ClaimPlan> {
-    let due = observed.status().next_retry_time.as_ref().map(Moment::timestamp).filter(|due| *due > now)?;
+    let due = due(observed.status(), &observed.policy, now)?;
     let why = Why::Retry { attempt: trouble.attempt.saturating_add(1), cause: trouble.message.clone() };
     Some(Plan::wait(Next::at(due, now, why).or_sooner(limit::next(observed, now))))
 }

@@ -188,3 +188,16 @@ fn a_limit_ends_the_wait_for_an_attempt() {
     assert_eq!(decide(&observed, 3_590).next, Next::After(secs(10), Why::Deadline { what: "maxLifetime ends" }));
     assert_doomed(&decide(&observed, 3_600), Reason::LifetimeExceeded, "lived for 1h");
 }
+
+/// A storm found it: the clock of whoever leads now is a day behind that of whoever counted the attempt.
+#[test]
+fn a_clock_that_was_set_back_does_not_hold_the_next_attempt() {
+    const DAY: i64 = 24 * 3600;
+    for errands in [done(&[]), after(trouble(Job::Start, Kind::Passing))] {
+        let observed = |due| Observed { sight: ours(), errands: errands.clone(), ..seen(tried(1, Some(due))) };
+        let soon = decide(&observed(60), 30);
+        assert_eq!((soon.steps, soon.status), (Vec::new(), None), "a pause is kept");
+        let later = decide(&observed(DAY), 30);
+        assert!(!later.steps.is_empty() || later.status.is_some(), "{later:?}");
+    }
+}

@@ -22,8 +22,8 @@ impl MachineClaims {
     pub(super) fn offer(&self, claim: &MachineClaim, supply: &Supply) -> Offer {
         // A retry that is not due must not take a number.
         let now = self.clock.now();
-        let retry = claim.status.as_ref().and_then(|status| status.next_retry_time.as_ref());
-        if retry.is_some_and(|due| due.timestamp() > now) {
+        let policy = self.policy(Some(supply));
+        if claim.status.as_ref().and_then(|status| claim::due(status, &policy, now)).is_some() {
             return Offer::Unasked;
         }
         let key = Key::of(&supply.cluster.metadata);
