@@ -3,6 +3,8 @@
 //! A [`Cache`] follows the watch of one kind and answers reads without a call. It keeps the objects it cannot parse
 //! apart, with the reason, so that one bad object neither stops the watch nor disappears from sight. While the API
 //! server is away it keeps what it had: absence of news is not absence of objects.
+//!
+//! A watch can fall silent without anybody noticing. Whoever must not act on an old view asks for a [`Cache::fresh`] one.
 
 mod follow;
 
@@ -12,6 +14,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use kube::Resource;
 use kube::core::error_boundary::InvalidObject;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::Key;
 
@@ -30,8 +33,23 @@ impl<K> Clone for Cache<K> {
 #[derive(Debug)]
 struct Shared<K> {
     content: RwLock<Content<K>>,
-    /// How many of the sources (one per watched namespace) have not delivered their first list yet.
-    missing: watch::Sender<usize>,
+    lists: watch::Sender<Lists>,
+}
+
+/// What was listed, and what should be.
+#[derive(Debug)]
+struct Lists {
+    /// For each source (one per watched namespace) when its last complete list began.
+    begun: Vec<Option<Instant>>,
+    /// Lists that began before this are too old for somebody.
+    wanted: Option<Instant>,
+}
+
+impl Lists {
+    /// Whether every source has listed everything, and no earlier than this.
+    fn are_since(&self, since: Option<Instant>) -> bool {
+        self.begun.iter().all(|begun| begun.is_some_and(|begun| since.is_none_or(|since| begun >= since)))
+    }
 }
 
 #[derive(Debug)]
@@ -61,6 +79,14 @@ impl<K> Clone for Entry<K> {
 }
 
 impl<K> Entry<K> {
+    /// The object, if it has the expected form.
+    pub fn readable(&self) -> Option<&K> {
+        match self {
+            Self::Readable(object) => Some(object),
+            Self::Unreadable(_) => None,
+        }
+    }
+
     const fn is_unreadable(&self) -> bool {
         matches!(self, Self::Unreadable(_))
     }
@@ -102,7 +128,8 @@ impl<K> std::fmt::Debug for Listener<K> {
 impl<K> Cache<K> {
     fn new(sources: usize) -> Self {
         let content = RwLock::new(Content { entries: BTreeMap::new(), unreadable: 0, listeners: Vec::new() });
-        Self(Arc::new(Shared { content, missing: watch::Sender::new(sources) }))
+        let lists = watch::Sender::new(Lists { begun: vec![None; sources], wanted: None });
+        Self(Arc::new(Shared { content, lists }))
     }
 
     /// The readable object under `key`.
@@ -135,8 +162,20 @@ impl<K> Cache<K> {
 
     /// Resolves once the first complete list of every source has arrived.
     pub async fn synced(&self) {
+        self.fresh(None).await;
+    }
+
+    /// Resolves once everything is known that was true at `since`: the watch starts over if its last list is older.
+    pub async fn fresh(&self, since: Option<Instant>) {
+        self.0.lists.send_if_modified(|lists| {
+            let asks = since.is_some() && !lists.are_since(since) && lists.wanted < since;
+            if asks {
+                lists.wanted = since;
+            }
+            asks
+        });
         // An error would mean that the sender is gone, but it lives in the same allocation as this reader.
-        let _ = self.0.missing.subscribe().wait_for(|missing| *missing == 0).await;
+        let _ = self.0.lists.subscribe().wait_for(|lists| lists.are_since(since)).await;
     }
 
     /// Calls `listener` now for every object known and later for every change, as long as it answers true. It is called
@@ -157,9 +196,19 @@ impl<K> Cache<K> {
         self.0.content.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One of the sources has delivered its first list.
-    fn source_arrived(&self) {
-        self.0.missing.send_modify(|missing| *missing = missing.saturating_sub(1));
+    /// A source has delivered everything, with a list that began then.
+    fn listed(&self, source: usize, begun: Instant) {
+        self.0.lists.send_modify(|lists| {
+            if let Some(last) = lists.begun.get_mut(source) {
+                *last = Some(begun);
+            }
+        });
+    }
+
+    /// Resolves when lists that began then are too old for somebody.
+    async fn outdated(&self, begun: Instant) {
+        let too_old = |lists: &Lists| lists.wanted.is_some_and(|wanted| wanted > begun);
+        let _ = self.0.lists.subscribe().wait_for(too_old).await;
     }
 
     /// Objects known, and how many of them are unreadable.

@@ -23,6 +23,7 @@ use kube::{Client, Resource};
 use reconcile::{Fault, Plan, Violation};
 use serde::Serialize;
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 
 use crate::cache::{Cache, Cacheable, Change, Entry};
 use crate::events::{Herald, Recorder, Severity};
@@ -86,7 +87,7 @@ pub struct Driver<C: Controller> {
     /// Connect the inbox of each term of leadership to the caches.
     wirings: Vec<Wiring>,
     /// What must be complete before the first pass.
-    caches: Vec<Synced>,
+    caches: Vec<Fresh>,
 }
 
 type Wiring = Box<dyn Fn(&Inbox) + Send + Sync>;
@@ -112,7 +113,8 @@ impl Trigger {
     }
 }
 
-type Synced = Box<dyn Fn() -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
+/// Resolves when a cache shows everything that was true at a moment, or anything at all.
+type Fresh = Box<dyn Fn(Option<Instant>) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
 /// Passes of one controller that may run at the same time, unless told otherwise: enough to keep an API server on a few
 /// cores busy, since a pass mostly waits for its answers.
@@ -188,7 +190,7 @@ impl<C: Controller> Driver<C> {
         concerns: impl Fn(Option<&K>, Option<&K>) -> Vec<Key> + Clone + Send + Sync + 'static,
     ) -> Self {
         self.follow(other, move |change, inbox| {
-            let keys = concerns(change.before.and_then(readable), change.after.and_then(readable));
+            let keys = concerns(change.before.and_then(Entry::readable), change.after.and_then(Entry::readable));
             !inbox.is_closed() && keys.into_iter().all(|key| inbox.send(Trigger::Concerned { key }).is_ok())
         })
     }
@@ -214,9 +216,9 @@ impl<C: Controller> Driver<C> {
             let (listen, inbox) = (listen.clone(), inbox.clone());
             source.subscribe(move |change| listen(change, &inbox));
         }));
-        self.caches.push(Box::new(move || {
+        self.caches.push(Box::new(move |since| {
             let cache = gate.clone();
-            Box::pin(async move { cache.synced().await })
+            Box::pin(async move { cache.fresh(since).await })
         }));
         self
     }
@@ -231,21 +233,23 @@ impl<C: Controller> Driver<C> {
         let gate = self.desk.parts.health.gate(format!("controller/{}", C::NAME));
         gate.wait("its caches");
         let mut stopping = Box::pin(self.desk.parts.tasks.stopping());
-        let ready = async {
-            for cache in &self.caches {
-                cache().await;
-            }
-        };
         tokio::select! {
             biased;
             () = &mut stopping => return,
-            () = ready => gate.open(),
+            () = self.know(None) => gate.open(),
         }
         loop {
             tokio::select! {
                 biased;
                 () = &mut stopping => return,
                 () = self.desk.leadership.acquired() => {}
+            }
+            // Whoever led before us has acted on what we may not have heard of.
+            tokio::select! {
+                biased;
+                () = &mut stopping => return,
+                () = self.desk.leadership.lost() => continue,
+                () = self.know(self.desk.leadership.since()) => {}
             }
             tracing::info!(controller = C::NAME, "started");
             if self.term(&mut stopping).await == term::Ended::Stopping {
@@ -255,11 +259,11 @@ impl<C: Controller> Driver<C> {
             tracing::warn!(controller = C::NAME, "paused: this process does not lead any more");
         }
     }
-}
 
-fn readable<K>(entry: &Entry<K>) -> Option<&K> {
-    match entry {
-        Entry::Readable(object) => Some(object),
-        Entry::Unreadable(_) => None,
+    /// Resolves when the caches show everything that was true then.
+    async fn know(&self, since: Option<Instant>) {
+        for cache in &self.caches {
+            cache(since).await;
+        }
     }
 }

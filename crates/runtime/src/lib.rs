@@ -29,7 +29,7 @@ pub mod lease;
 pub mod rbac;
 
 pub use bell::Bell;
-pub use cache::{Cache, Cacheable, Entry, Selection};
+pub use cache::{Cache, Cacheable, Change, Entry, Selection};
 pub use driver::{Controller, Driver, STALLED, StallWords};
 pub use events::{Notice, Recorder, Severity};
 pub use key::Key;

@@ -64,17 +64,18 @@ impl Books {
         let claims = self.claims.all();
         let allocations = claims.iter().filter_map(|claim| Some((claim, claim.status.as_ref()?.allocation.as_ref()?)));
         let mut holdings = Holdings { claims: claims.len(), ..Holdings::default() };
-        for (claim, allocation) in allocations {
+        // What was proven gone is nobody's, should it come back by a call that was on its way for long.
+        for (claim, allocation) in allocations.filter(|(claim, _)| holds_machine(claim)) {
             holdings.allocations.insert(allocation.id.as_str().to_ascii_lowercase());
-            if holds_machine(claim) && target(&allocation.cluster_ref, &claim.metadata) == *cluster {
+            if target(&allocation.cluster_ref, &claim.metadata) == *cluster {
                 holdings.numbers.insert(allocation.vm_id);
             }
         }
         holdings
     }
 
-    /// The allocations of all claims, asked of the API server itself. Claims that our types cannot hold count too.
-    pub(super) async fn listed(&self) -> Result<BTreeSet<String>, Fault> {
+    /// The same for all clusters, asked of the API server itself. Claims that our types cannot hold count too.
+    pub(super) async fn listed(&self) -> Result<Holdings, Fault> {
         let kind = ApiResource::erase::<MachineClaim>(&());
         let apis: Vec<Api<DynamicObject>> = if self.namespaces.is_empty() {
             vec![Api::all_with(self.client.clone(), &kind)]
@@ -82,13 +83,15 @@ impl Books {
             let of = |namespace: &String| Api::namespaced_with(self.client.clone(), namespace, &kind);
             self.namespaces.iter().map(of).collect()
         };
-        let mut allocations = BTreeSet::new();
+        let mut holdings = Holdings::default();
         for api in apis {
             let list = api.list(&ListParams::default()).await.map_err(|error| fault("list MachineClaims", error))?;
-            let ids = list.items.iter().filter_map(|claim| claim.data.pointer("/status/allocation/id")?.as_str());
-            allocations.extend(ids.map(str::to_ascii_lowercase));
+            let held = list.items.iter().filter(|claim| claim.data.pointer("/status/teardown/vmGoneAt").is_none());
+            let ids = held.filter_map(|claim| claim.data.pointer("/status/allocation/id")?.as_str());
+            holdings.allocations.extend(ids.map(str::to_ascii_lowercase));
+            holdings.claims += list.items.len();
         }
-        Ok(allocations)
+        Ok(holdings)
     }
 }
 
@@ -97,7 +100,7 @@ impl Books {
 pub(super) struct Holdings {
     /// How many claims there are.
     pub(super) claims: usize,
-    /// The allocations of all claims, in lower case.
+    /// The allocations of all claims whose machines may be there, in lower case.
     allocations: BTreeSet<String>,
     /// The numbers that they hold on the cluster.
     pub(super) numbers: BTreeSet<VmId>,

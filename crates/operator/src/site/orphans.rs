@@ -12,9 +12,11 @@ use std::sync::atomic::Ordering;
 use api::{HypervisorCluster, Reason, VmId};
 use chassis::Clock;
 use fleet::orphan::{Census, Outlook, Row, Search, Sight, Suspect};
+use jiff::Timestamp;
 use kube::Resource;
 use providers::hypervisor::{Error, Inventory, Presence, Tag, VmIdRange, VmRow, Whose};
 use runtime::{Leadership, Notice, Severity};
+use tokio::time::Instant;
 
 use self::removal::Removed;
 use super::books::{Books, Holdings};
@@ -47,7 +49,8 @@ async fn watch_over(site: &Site, means: &Means, leadership: &Leadership) {
             () = leadership.acquired() => {}
         }
         // What is known is of this term: nobody else's past.
-        let mut errand = Errand { site, means, search: Search::default() };
+        let began = (means.clock.now(), Instant::now());
+        let mut errand = Errand { site, means, search: Search::default(), began };
         tokio::select! {
             biased;
             () = leadership.lost() => {}
@@ -62,9 +65,18 @@ struct Errand<'a> {
     site: &'a Site,
     means: &'a Means,
     search: Search,
+    /// When the term began, by the clock and by what no hand can turn.
+    began: (Timestamp, Instant),
 }
 
 impl Errand<'_> {
+    /// The time that has passed since then, whatever became of the clock: a search that waits for a moment must not wait for
+    /// as long as the clock was set back.
+    fn now(&self) -> Timestamp {
+        let (clock, since) = self.began;
+        clock.saturating_add(since.elapsed()).unwrap_or(Timestamp::MAX)
+    }
+
     async fn run(&mut self) {
         loop {
             self.site.listed.notified().await;
@@ -85,10 +97,10 @@ impl Errand<'_> {
         let candidates = candidates(inventory, range, &holdings);
         let rows: Vec<Row> = candidates.iter().map(|row| face(row)).collect();
         self.search.list(&rows, |allocation| holdings.has(allocation));
-        for vm in self.search.agenda(self.means.clock.now()) {
+        for vm in self.search.agenda(self.now()) {
             if let Some(row) = candidates.iter().find(|row| u32::from(row.vm.id) == vm.0) {
                 let sight = self.look(row).await;
-                self.search.saw(vm, sight, |allocation| holdings.has(allocation), self.means.clock.now());
+                self.search.saw(vm, sight, |allocation| holdings.has(allocation), self.now());
             }
         }
         let listed = |vm: &&VmId| inventory.vms.iter().any(|row| u32::from(row.vm.id) == vm.0);
@@ -97,7 +109,7 @@ impl Errand<'_> {
             claims: holdings.claims,
             confirmed: confirmed(cluster),
         };
-        let verdict = self.search.judge(census, self.means.clock.now());
+        let verdict = self.search.judge(census, self.now());
         self.tell();
         for suspect in verdict.remove {
             if let Some(row) = candidates.iter().find(|row| u32::from(row.vm.id) == suspect.vm.0) {
@@ -133,7 +145,7 @@ impl Errand<'_> {
     }
 
     async fn remove(&mut self, cluster: &HypervisorCluster, suspect: &Suspect, row: &VmRow) {
-        let (key, now) = (&self.site.key, self.means.clock.now());
+        let (key, now) = (&self.site.key, self.now());
         match removal::remove(self.site, self.means, suspect, &row.vm).await {
             Ok(Removed::ByUs) => {
                 tracing::info!(cluster = %key, vm = %row.vm, allocation = suspect.allocation, "orphan removed");

@@ -88,6 +88,40 @@ fn r3_9_an_orphan_is_removed_without_a_trace_and_reported() {
     });
 }
 
+#[test]
+fn an_orphan_goes_in_time_although_the_clock_was_set_back() {
+    World::run(5, async |world: World| {
+        let (yard, pve) = Yard::with_template(&world).await;
+        working(&yard, &["stays", "lost"]).await;
+        world.crash("operator");
+        let lost = lose(&yard, "lost").await;
+        world.restart("operator");
+        yard.pass(2 * 60).await;
+        world.turn_clock("operator", jiff::SignedDuration::from_hours(-30));
+        yard.pass(6 * 60).await;
+        assert!(!numbers(&pve).contains(&vm_of(&lost).into()), "{}", world.text());
+        assert_eq!(yard.phase("stays").await, "Busy");
+    });
+}
+
+/// A clone call can be on its way for long; what it makes is nobody's, although the claim is kept to be read.
+#[test]
+fn a_machine_that_comes_back_after_its_claim_has_ended_is_an_orphan() {
+    World::run(4, async |world: World| {
+        let (yard, pve) = Yard::with_template(&world).await;
+        yard.claim("done", &["sleep", "20"], |_| {}).await;
+        until(&yard, "done", "Busy", 60).await;
+        let vm = vm_of(&yard.claimed("done").await);
+        let description = pve.setting(vm, "description").unwrap();
+        until(&yard, "done", "Succeeded", 300).await;
+        pve.crowd([vm], "pve1");
+        assert!(pve.describe(vm, &description) && numbers(&pve).contains(&vm.into()));
+        yard.pass(9 * 60).await;
+        assert!(!numbers(&pve).contains(&vm.into()), "{}", world.text());
+        assert_eq!(yard.phase("done").await, "Succeeded");
+    });
+}
+
 /// Everything that only looks like ours, with the marks that a hurried reader would believe.
 #[test]
 fn p26_r6_7_r8_8_other_peoples_machines_are_never_touched() {

@@ -10,6 +10,7 @@ use kube::runtime::watcher::{self, Event};
 use kube::{Api, Client, Resource};
 use reconcile::Backoff;
 use serde::de::DeserializeOwned;
+use tokio::time::Instant;
 
 use super::{Cache, Entry};
 use crate::{Key, Parts};
@@ -60,23 +61,26 @@ impl<K: Cacheable> Cache<K> {
             selection.namespaces.iter().map(scoped).collect()
         };
         let cache = Self::new(apis.len());
-        for (namespace, api) in apis {
+        for (number, (namespace, api)) in apis.into_iter().enumerate() {
             let name = gate_name::<K>(namespace.as_deref());
             let source = Source {
                 cache: cache.clone(),
                 gate: parts.health.gate(&name),
                 metrics: parts.metrics.clone(),
+                number,
                 namespace,
                 arrived: false,
+                began: Instant::now(),
                 fresh: BTreeMap::new(),
             };
-            let stream = watcher::watcher(api, selection.config()).boxed();
+            let config = selection.config();
+            let open = move || watcher::watcher(api.clone(), config.clone()).boxed();
             let stopping = parts.tasks.stopping();
             parts.tasks.spawn(name, async move {
                 tokio::select! {
                     biased;
                     () = stopping => {}
-                    () = source.follow(stream) => {}
+                    () = source.follow(open) => {}
                 }
             });
         }
@@ -89,21 +93,41 @@ fn gate_name<K: Cacheable>(namespace: Option<&str>) -> String {
     namespace.map_or_else(|| format!("cache/{plural}"), |namespace| format!("cache/{plural}/{namespace}"))
 }
 
+type Events<K> = BoxStream<'static, watcher::Result<Event<DeserializeGuard<K>>>>;
+
 /// One watch that feeds a cache.
 struct Source<K> {
     cache: Cache<K>,
     gate: Gate,
     metrics: Metrics,
+    /// Which of the cache's sources it is.
+    number: usize,
     namespace: Option<String>,
     /// Whether the first complete list is in.
     arrived: bool,
+    /// When the last list began, complete or not.
+    began: Instant,
     /// The list being received; takes the place of the old one when it is complete.
     fresh: BTreeMap<Key, Entry<K>>,
 }
 
 impl<K: Cacheable> Source<K> {
-    async fn follow(mut self, mut stream: BoxStream<'static, watcher::Result<Event<DeserializeGuard<K>>>>) {
+    /// Follows what `open` gives, and starts over when its list has become too old for somebody.
+    async fn follow(mut self, open: impl Fn() -> Events<K> + Send) {
         self.gate.wait("the first list");
+        loop {
+            self.began = Instant::now();
+            let cache = self.cache.clone();
+            let outdated = cache.outdated(self.began);
+            tokio::select! {
+                biased;
+                () = outdated => tracing::debug!(kind = %K::kind(&()), "everything is listed anew"),
+                () = self.heed(open()) => return,
+            }
+        }
+    }
+
+    async fn heed(&mut self, mut stream: Events<K>) {
         let mut failures = 0;
         // The watcher starts over by itself after an error, however it failed; it only wants a pause before it does.
         while let Some(item) = stream.next().await {
@@ -128,7 +152,10 @@ impl<K: Cacheable> Source<K> {
 
     fn apply(&mut self, event: Event<DeserializeGuard<K>>) {
         match event {
-            Event::Init => self.fresh.clear(),
+            Event::Init => {
+                self.began = Instant::now();
+                self.fresh.clear();
+            }
             Event::InitApply(object) => {
                 let (key, entry) = entry(object);
                 self.fresh.insert(key, entry);
@@ -167,10 +194,8 @@ impl<K: Cacheable> Source<K> {
             }
         }
         drop(content);
-        if !self.arrived {
-            self.arrived = true;
-            self.cache.source_arrived();
-        }
+        self.arrived = true;
+        self.cache.listed(self.number, self.began);
     }
 }
 
@@ -263,9 +288,11 @@ mod tests {
         let (cache, gate) = (Cache::new(1), health.gate("cache/configmaps"));
         let (inbox, mut heard) = mpsc::unbounded_channel();
         cache.subscribe(move |change| inbox.send(change.key.clone()).is_ok());
-        let fresh = BTreeMap::new();
-        let source = Source { cache: cache.clone(), gate, metrics, namespace: None, arrived: false, fresh };
-        source.follow(futures::stream::iter(items).boxed()).await;
+        let (fresh, began) = (BTreeMap::new(), Instant::now());
+        let source =
+            Source { cache: cache.clone(), gate, metrics, number: 0, namespace: None, arrived: false, began, fresh };
+        let items = std::sync::Mutex::new(items);
+        source.follow(|| futures::stream::iter(std::mem::take(&mut *items.lock().unwrap())).boxed()).await;
         let names = std::iter::from_fn(|| heard.try_recv().ok()).map(|key| key.name).collect();
         (cache, health.readiness().to_string(), names)
     }
@@ -292,6 +319,31 @@ mod tests {
         let (cache, readiness, _) = fed(items).await;
         assert_eq!(cache.all().len(), 1, "what was known stays");
         assert!(readiness.contains("waiting for the API server's watch of configmaps: too old"), "{readiness}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_that_fell_silent_starts_over_when_somebody_needs_to_know() {
+        let (health, metrics) = (chassis::health::Health::new(), Metrics::new("test"));
+        let (cache, gate) = (Cache::<ConfigMap>::new(1), health.gate("cache/configmaps"));
+        let (fresh, began) = (BTreeMap::new(), Instant::now());
+        let source =
+            Source { cache: cache.clone(), gate, metrics, number: 0, namespace: None, arrived: false, began, fresh };
+        let lists = std::sync::Mutex::new(vec![list(&[("new", "2")]), list(&[("old", "1")])]);
+        let silent = || {
+            let list = lists.lock().unwrap().pop().unwrap_or_default();
+            futures::stream::iter(list).chain(futures::stream::pending()).boxed()
+        };
+        let reader = async {
+            cache.synced().await;
+            assert!(cache.get(&Key::new("", "old")).is_some());
+            tokio::time::sleep(std::time::Duration::from_mins(1)).await;
+            cache.fresh(Some(Instant::now())).await;
+            cache.all().iter().filter_map(|map| map.metadata.name.clone()).collect::<Vec<_>>()
+        };
+        tokio::select! {
+            () = source.follow(silent) => panic!("a watch has no end"),
+            names = reader => assert_eq!(names, ["new"]),
+        }
     }
 
     #[tokio::test(start_paused = true)]

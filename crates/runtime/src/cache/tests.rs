@@ -60,8 +60,24 @@ fn an_unreadable_object_is_kept_apart_and_counted() {
 #[tokio::test]
 async fn a_cache_is_synced_once_every_source_has_arrived() {
     let cache: Cache<ConfigMap> = Cache::new(2);
-    cache.source_arrived();
+    cache.listed(0, Instant::now());
     assert!(futures::FutureExt::now_or_never(cache.synced()).is_none());
-    cache.source_arrived();
+    cache.listed(1, Instant::now());
     assert!(futures::FutureExt::now_or_never(cache.synced()).is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_view_is_fresh_once_every_source_has_listed_since_then() {
+    let cache: Cache<ConfigMap> = Cache::new(2);
+    let early = Instant::now();
+    (0..2).for_each(|source| cache.listed(source, early));
+    tokio::time::advance(std::time::Duration::from_secs(9)).await;
+    let late = Instant::now();
+    let is_fresh = |since| futures::FutureExt::now_or_never(cache.fresh(Some(since))).is_some();
+    assert!(is_fresh(early) && !is_fresh(late));
+    assert!(futures::FutureExt::now_or_never(cache.outdated(early)).is_some(), "the watch is asked to start over");
+    cache.listed(0, late);
+    assert!(!is_fresh(late));
+    cache.listed(1, late);
+    assert!(is_fresh(late));
 }

@@ -11,8 +11,15 @@ pub struct Leadership(Source);
 enum Source {
     /// There is no election: a single process by declaration.
     Always,
-    /// The moment until which we lead; `None` when we do not.
-    Elected(watch::Receiver<Option<Instant>>),
+    /// When we lead; `None` when we do not.
+    Elected(watch::Receiver<Option<Term>>),
+}
+
+/// One term of leadership.
+#[derive(Clone, Copy, Debug)]
+struct Term {
+    since: Instant,
+    until: Instant,
 }
 
 impl Leadership {
@@ -26,6 +33,14 @@ impl Leadership {
         match &self.0 {
             Source::Always => true,
             Source::Elected(term) => holds(*term.borrow()),
+        }
+    }
+
+    /// When the term began in which we lead; nothing without an election, where nobody came before us.
+    pub fn since(&self) -> Option<Instant> {
+        match &self.0 {
+            Source::Always => None,
+            Source::Elected(term) => term.borrow().map(|term| term.since),
         }
     }
 
@@ -46,7 +61,7 @@ impl Leadership {
         let Source::Elected(term) = &self.0 else { return std::future::pending().await };
         let mut term = term.clone();
         loop {
-            let until = *term.borrow_and_update();
+            let until = term.borrow_and_update().map(|term| term.until);
             let Some(until) = until.filter(|until| *until > Instant::now()) else { return };
             tokio::select! {
                 biased;
@@ -57,13 +72,13 @@ impl Leadership {
     }
 }
 
-fn holds(term: Option<Instant>) -> bool {
-    term.is_some_and(|until| Instant::now() < until)
+fn holds(term: Option<Term>) -> bool {
+    term.is_some_and(|term| Instant::now() < term.until)
 }
 
 /// The elector's side of the value.
 #[derive(Debug)]
-pub(super) struct Terms(watch::Sender<Option<Instant>>);
+pub(super) struct Terms(watch::Sender<Option<Term>>);
 
 impl Terms {
     pub(super) fn new() -> Self {
@@ -76,7 +91,10 @@ impl Terms {
 
     /// Leads until then; whether that is news.
     pub(super) fn extend(&self, until: Instant) -> bool {
-        !holds(self.0.send_replace(Some(until)))
+        let before = self.0.borrow().filter(|term| holds(Some(*term)));
+        let since = before.map_or_else(Instant::now, |term| term.since);
+        self.0.send_replace(Some(Term { since, until }));
+        before.is_none()
     }
 
     /// Stops leading; whether that is news.

@@ -39,7 +39,7 @@ pub(super) enum Obstacle {
     #[error("whether a claim has it cannot be told: {0}")]
     Unasked(#[source] Fault),
     /// There is no claim at all, which is no proof.
-    #[error("the API server lists no MachineClaim with a machine, which proves nothing")]
+    #[error("the API server lists no MachineClaim, which proves nothing")]
     NoClaims,
     /// It is no orphan.
     #[error("a MachineClaim has it")]
@@ -99,10 +99,10 @@ impl Removal<'_> {
     /// Asks the API server itself, because a watch may lag behind. An empty answer is believed only if a person said so.
     async fn ask(&self) -> Result<(), Obstacle> {
         let listed = self.means.books.listed().await.map_err(Obstacle::Unasked)?;
-        if listed.contains(&self.suspect.allocation.to_ascii_lowercase()) {
+        if listed.has(&self.suspect.allocation) {
             return Err(Obstacle::Claimed);
         }
-        if listed.is_empty() && !self.suspect.confirmed { Err(Obstacle::NoClaims) } else { Ok(()) }
+        if listed.claims == 0 && !self.suspect.confirmed { Err(Obstacle::NoClaims) } else { Ok(()) }
     }
 
     async fn stop(&self, seen: &Seen) -> Result<(), Obstacle> {
