@@ -150,7 +150,7 @@ const fn is_free(observed: &Observed) -> bool {
 }
 
 /// Whether a phase is one after the work.
-const fn ended(phase: Option<Phase>) -> bool {
+pub const fn ended(phase: Option<Phase>) -> bool {
     matches!(phase, Some(Phase::Terminating | Phase::Succeeded | Phase::Failed))
 }
 

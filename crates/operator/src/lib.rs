@@ -28,5 +28,15 @@ use chassis::metrics::Entry;
 pub use roster::{Duty, SETTINGS, Set, select, sets};
 
 /// Metrics of this crate.
-pub const METRICS: &[Entry] =
-    &[calls::REQUESTS, calls::ERRORS, bootstrap::REQUESTS, site::UP, site::TLS_INSECURE, site::ORPHANS];
+pub const METRICS: &[Entry] = &[
+    calls::REQUESTS,
+    calls::ERRORS,
+    bootstrap::REQUESTS,
+    controllers::machine_claims::figures::MACHINES,
+    controllers::machine_claims::figures::PROVISIONED,
+    controllers::machine_claims::figures::DURATION,
+    site::UP,
+    site::TLS_INSECURE,
+    site::RESOURCES,
+    site::ORPHANS,
+];

@@ -38,7 +38,7 @@ use tokio::sync::Notify;
 pub use books::Books;
 pub use dial::{Dial, over_the_network};
 use figures::Figures;
-pub(crate) use figures::{ORPHANS, TLS_INSECURE, UP};
+pub(crate) use figures::{ORPHANS, RESOURCES, TLS_INSECURE, UP};
 pub use link::Hypervisor;
 pub use login::{Complete, Login, Secrets};
 pub use machines::Want;
@@ -211,6 +211,16 @@ impl Sites {
                 Place::Closed(..) => {}
             }
         }
+    }
+
+    /// What this process is made of.
+    pub(crate) fn parts(&self) -> &Parts {
+        &self.0.parts
+    }
+
+    /// Who leads.
+    pub(crate) fn leadership(&self) -> &Leadership {
+        &self.0.leadership
     }
 
     /// Whether this process is the one that may change anything.

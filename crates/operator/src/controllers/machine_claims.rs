@@ -4,6 +4,7 @@
 //! allows ([`look`]), and carried out ([`deed`]). Who proves to be the agent is the bootstrap service's business.
 
 mod deed;
+pub(crate) mod figures;
 mod look;
 mod notes;
 mod place;

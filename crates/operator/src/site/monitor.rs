@@ -107,6 +107,9 @@ async fn look(site: &Site, checks: bool) -> bool {
         site.figures.looked(&site.key, answered, site.insecure);
     }
     if answered {
+        if let Some(inventory) = site.inventory() {
+            site.figures.listed(&site.key, &inventory, usage.storage.as_str());
+        }
         site.listed.notify_one();
     }
     answered

@@ -100,6 +100,45 @@ fn p18_events_tell_the_story_once() {
     });
 }
 
+#[test]
+fn r9_4_how_machines_come_about_and_what_is_used_are_metrics() {
+    World::run(5, async |world| {
+        let (yard, _pve) = Yard::with_template(&world).await;
+        let (labels, page) = (r#"cluster="default/pve""#, |yard: &Yard| yard.metrics());
+        let count = |page: &str, name: &str| {
+            let line = page.lines().find(|line| line.starts_with(name));
+            line.and_then(|line| line.rsplit(' ').next()?.parse::<u64>().ok())
+        };
+        let memory = format!(r#"hyperfleet_cluster_resource{{{labels},resource="memory",kind="allocated"}}"#);
+        let before = count(&page(&yard), &memory).unwrap();
+        yard.claim("works", &["sleep", "60"], |_| {}).await;
+        until(&yard, "works", "Busy", 60).await;
+        // The next listing shows it.
+        yard.pass(45).await;
+        let now = page(&yard);
+        assert_eq!(count(&now, &format!(r#"hyperfleet_vms{{{labels},phase="Busy"}}"#)), Some(1), "{now}");
+        let ready = format!(r#"hyperfleet_vm_provisioning_total{{{labels},result="ready",reason="AgentAttested"}}"#);
+        assert_eq!(count(&now, &ready), Some(1), "{now}");
+        let durations =
+            format!(r#"hyperfleet_vm_provisioning_duration_seconds_count{{{labels},template="default/small"}}"#);
+        assert_eq!(count(&now, &durations), Some(1), "{now}");
+        assert_eq!(count(&now, &memory).unwrap() - before, 4 << 30);
+        yard.guests.without_agent();
+        yard.claim("mute", &["sleep", "1"], |claim| {
+            claim["spec"]["lifecycle"] = json!({ "bootstrapTimeout": "1m" });
+        })
+        .await;
+        until(&yard, "mute", "Failed", 240).await;
+        let now = page(&yard);
+        let failed =
+            format!(r#"hyperfleet_vm_provisioning_total{{{labels},result="failed",reason="BootstrapTimeout"}}"#);
+        assert_eq!((count(&now, &failed), count(&now, &ready)), (Some(1), Some(1)), "{now}");
+        // Nothing is counted that has no machine any more.
+        let left = |line: &&str| line.starts_with("hyperfleet_vms{") && !line.ends_with(" 0");
+        assert_eq!(now.lines().filter(left).collect::<Vec<_>>(), [""; 0]);
+    });
+}
+
 /// A claim is deleted at some moment of its life: nothing stays, and nobody else's VM is touched.
 #[test]
 fn p7_r3_5_r8_6_a_claim_deleted_at_any_moment_leaves_nothing_behind() {

@@ -8,7 +8,7 @@ use runtime::{Driver, Entry, Key};
 
 use super::super::hypervisor_clusters::target;
 use super::notes::Notes;
-use super::{MachineClaims, Sources, allocation, uid};
+use super::{MachineClaims, Sources, allocation, figures, uid};
 use crate::site::Sites;
 
 /// What a controller remembers, for whoever wires it.
@@ -20,6 +20,7 @@ pub struct Memory {
 /// Looks again when a machine moves or what claims refer to changes, and forgets what is gone.
 pub fn wire(driver: Driver<MachineClaims>, memory: Memory, sites: &Sites, sources: &Sources) -> Driver<MachineClaims> {
     let Memory { notes, clock } = memory;
+    figures::follow(&sources.claims, sites.leadership(), sites.parts());
     let registry = sites.clone();
     sources.claims.subscribe(move |change| {
         if let (Some(Entry::Readable(gone)), None) = (change.before, change.after) {
