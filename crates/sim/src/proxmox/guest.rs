@@ -1,5 +1,7 @@
 //! What happens inside a VM once it runs.
 
+mod tree;
+
 use std::fmt;
 use std::future::Future;
 use std::path::PathBuf;
@@ -179,6 +181,7 @@ impl World {
                 ended = child.wait() => break ended.map(drop),
                 () = tokio::time::sleep(Duration::from_millis(200)) => {
                     if !self.is_same_run(vmid, pid) {
+                        child.id().into_iter().for_each(tree::fell);
                         child.kill().await?;
                         break Ok(());
                     }
