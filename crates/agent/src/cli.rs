@@ -49,6 +49,9 @@ struct Flags {
     /// The user that work runs as that names none [default: hyperfleet, or whoever the agent is if that is not root]
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
+    /// Where the files of a runner's jobs go; on a disk, because they may be large.
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/hyperfleet/work")]
+    work_dir: PathBuf,
     /// Go on although the machine swaps. Dangerous: tokens and credentials can reach the disk and outlive the machine.
     #[arg(long)]
     allow_swap: bool,
@@ -145,8 +148,8 @@ fn survived(life: impl FnOnce() -> Result<Ending, String>) -> Result<Ending, Str
 
 fn told(ending: &Result<Ending, String>) -> ExitCode {
     match ending {
-        Ok(Ending::Finished(exit)) => {
-            tracing::info!(%exit, "the work is done");
+        Ok(ending @ (Ending::Finished(_) | Ending::Idle(_) | Ending::Drained)) => {
+            tracing::info!(%ending, "all is done");
             ExitCode::SUCCESS
         }
         Ok(ending) => {
@@ -171,7 +174,7 @@ fn lives(flags: &Flags, seed: &Seed, firmware: &str) -> Result<Ending, String> {
 
 async fn life(flags: &Flags, seed: &Seed, firmware: &str) -> Result<Ending, String> {
     let line = Wire::new(seed).map_err(|error| error.to_string())?;
-    let host = Host::new(&flags.end.run_dir, flags.user.clone());
+    let host = Host::new(&flags.end.run_dir, &flags.work_dir, flags.user.clone()).adopting();
     if let Err(trouble) = prepare(flags, seed, firmware) {
         let beacon = Beacon { stage: Stage::Prepare, trouble: trouble.clone(), clock: host.clock() };
         let beacon = serde_json::to_vec(&beacon).expect("texts have a form in JSON");

@@ -7,10 +7,10 @@
 //!   is this the agent that the seed pins, if it pins one? ── no ──▶ beacon, power-off
 //!                  │ yes
 //!                  ▼
-//!   start ── plan, lease ──▶ work begins ──▶ started
+//!   start ── plan, lease ──▶ work begins ──▶ started, or a runner's listening and then its job's started
 //!     │                        │   ▲ lease, again and again: go on, drain, end
 //!     │ not reached,           ▼   │
-//!     │ not trusted,       it exits, its deadline passes, the lease is lost, the service says end
+//!     │ not trusted,       it exits, its deadline passes, no job comes, the lease is lost, the service says end
 //!     │ refused                │
 //!     │                        ▼
 //!     └────────────────▶ finished ──▶ power-off, whatever happened
@@ -36,7 +36,7 @@ mod wire;
 pub use host::{Host, Running};
 pub use life::{Ending, Patience, live};
 pub use line::{Answer, Line, LineError};
-pub use machine::{Exit, Machine, Work};
+pub use machine::{Event, Exit, Job, Machine, Shortage, Work};
 pub use wire::{Wire, WireError};
 
 /// The agent's version, as the service is told.

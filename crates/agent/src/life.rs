@@ -1,17 +1,18 @@
 //! One life, from the seed to the moment before power-off.
 
+mod class;
+mod clock;
+mod course;
 mod keep;
 mod patience;
 mod report;
 mod start;
+mod watch;
 
-use std::pin::pin;
-use std::time::Duration;
+use protocol::{Order, Report, Seed, Welcome};
+use tokio::time::{Instant, timeout};
 
-use protocol::{Finish, Order, Plan, Report, Seed, Welcome};
-use tokio::time::{sleep, timeout};
-
-use crate::{Exit, Line, Machine, Work};
+use crate::{Exit, Line, Machine};
 
 pub use patience::Patience;
 
@@ -33,6 +34,18 @@ pub enum Ending {
     /// The work exited by itself.
     #[error("the work is done: {0}")]
     Finished(Exit),
+    /// The runner did not come to wait for a job in time.
+    #[error("the runner did not wait for a job within {0} s of its beginning")]
+    Unready(u64),
+    /// The runner waited for a job as long as it may, and was stopped.
+    #[error("no job came within {0} s")]
+    Idle(u64),
+    /// The runner was stopped before a job had begun, on the service's order.
+    #[error("drained before a job had begun")]
+    Drained,
+    /// The runner was stopped because it had no job, and had one after all.
+    #[error("a job began while the runner was being stopped")]
+    JobLost,
     /// The work took longer than it may.
     #[error("the work ran longer than {0} s")]
     DeadlinePassed(u64),
@@ -54,94 +67,35 @@ pub async fn live(
     machine: &impl Machine,
     patience: &Patience,
 ) -> Ending {
-    let Welcome { plan, lease } = match start::start(seed, firmware, line, machine, patience).await {
+    let Welcome { plan, lease, clock } = match start::start(seed, firmware, line, machine, patience).await {
         Ok(welcome) => welcome,
         Err(ending) => return ending,
     };
+    let heard = Instant::now();
     tracing::info!(seconds = lease.seconds, "the service believes us; there is work");
-    let last_word = async |finish| {
-        let _: Result<(), _> =
-            timeout(patience.last_word, report::tell(line, &Report::Finished(finish), patience)).await;
-    };
-    if lease.order == Order::End {
-        last_word(finish(&Ending::EndedByService, None)).await;
-        return Ending::EndedByService;
-    }
-    let work = match machine.begin(&plan).await {
-        Ok(work) => work,
-        Err(why) => {
-            tracing::error!(why, "the work cannot begin");
-            let ending = Ending::Unprepared(why);
-            last_word(finish(&ending, None)).await;
-            return ending;
+    let begun = async {
+        if lease.order == Order::End {
+            return Err(Ending::EndedByService);
         }
+        clock::agrees(machine, plan.runner.as_ref(), (clock, heard), patience.clock)
+            .await
+            .map_err(Ending::Unprepared)?;
+        machine.begin(&plan).await.map_err(Ending::Unprepared)
     };
-    tracing::info!("the work has begun");
-    watch(work, &plan, line, lease, patience).await
-}
-
-/// Stays with the work until it has ended and the service knows.
-async fn watch(
-    mut work: impl Work,
-    plan: &Plan,
-    line: &impl Line,
-    lease: protocol::Lease,
-    patience: &Patience,
-) -> Ending {
-    let mut started = pin!(report::tell(line, &Report::Started, patience));
-    let mut kept = pin!(keep::keep(line, lease));
-    let mut deadline = pin!(deadline(plan));
-    let mut told = false;
-    let ending = loop {
-        tokio::select! {
-            biased;
-            exit = work.wait() => break Ending::Finished(exit),
-            ending = &mut deadline => break ending,
-            ending = &mut kept => break ending,
-            () = &mut started, if !told => told = true,
+    match begun.await {
+        Ok(work) => {
+            tracing::info!("the work has begun");
+            watch::watch(work, &plan, line, lease, patience).await
         }
-    };
-    tracing::info!(%ending, "the work ends");
-    work.end().await;
-    let finished = Report::Finished(finish(&ending, work.output()));
-    // The service hears of the beginning before the end, even if the work was faster than the first report.
-    let both = async {
-        if !told {
-            started.await;
-        }
-        report::tell(line, &finished, patience).await;
-    };
-    let lost = matches!(ending, Ending::LeaseLost(_));
-    if timeout(if lost { patience.lost_word } else { patience.last_word }, both).await.is_err() {
-        tracing::warn!("the service does not know how the work ended");
-    }
-    ending
-}
-
-async fn deadline(plan: &Plan) -> Ending {
-    match plan.deadline_seconds {
-        None => std::future::pending().await,
-        Some(seconds) => {
-            sleep(Duration::from_secs(seconds)).await;
-            Ending::DeadlinePassed(seconds)
+        Err(ending) => {
+            tracing::error!(%ending, "the work does not begin");
+            let runner = plan.runner.as_ref();
+            let end = class::End { ending: &ending, runner, began: false, shortage: None, output: None };
+            let told = report::tell(line, Report::Finished(end.finish()), patience);
+            let _: Result<(), _> = timeout(patience.last_word, told).await;
+            ending
         }
     }
-}
-
-/// What the service is told of an ending.
-fn finish(ending: &Ending, output: Option<String>) -> Finish {
-    let (exit_code, trouble) = match ending {
-        Ending::Finished(Exit::Code(code)) => (Some(*code), None),
-        Ending::Finished(exit @ Exit::Signal(_)) => (None, Some(exit.to_string())),
-        Ending::DeadlinePassed(seconds) => (None, Some(format!("ran longer than {seconds} s"))),
-        Ending::Unreachable(_)
-        | Ending::Untrusted(_)
-        | Ending::Refused(_)
-        | Ending::Unprepared(_)
-        | Ending::EndedByService
-        | Ending::LeaseLost(_) => (None, Some(ending.to_string())),
-    };
-    Finish { exit_code, trouble, output }
 }
 
 #[cfg(test)]

@@ -25,14 +25,8 @@ use server::{ID, MACHINE, Server, TOKEN, kindly};
 const OTHER: &str = "0b5e55ed-0000-4000-8000-00000000dead";
 
 fn plan(argv: &[&str]) -> Plan {
-    Plan {
-        argv: argv.iter().map(|word| (*word).to_owned()).collect(),
-        env: BTreeMap::new(),
-        user: None,
-        files: Vec::new(),
-        deadline_seconds: None,
-        output_bytes: 2048,
-    }
+    let argv = argv.iter().map(|word| (*word).to_owned()).collect();
+    Plan { argv, output_bytes: 2048, ..Plan::default() }
 }
 
 /// A service that gives everybody this plan, and this order with every lease.
@@ -69,7 +63,7 @@ async fn a_machine_proves_itself_works_reports_and_powers_off() {
     // Where root runs this, the work is somebody else, and in none of root's groups.
     let alone = if rustix::process::geteuid().is_root() || groups_of_us() == 1 { "alone\n" } else { "" };
     let output = format!("11\n400 {us}\n{us}\ncanary-output\n11\n{alone}");
-    let finished = json!({ "report": "finished", "exitCode": 5, "output": output });
+    let finished = json!({ "report": "finished", "class": "exited", "exitCode": 5, "output": output });
     assert_eq!(reports(&server), [json!({ "report": "started" }), finished]);
     assert!(run.log.contains("the work has begun"), "{}", run.log);
     assert!(!run.log.contains("canary"), "no secret in any line: {}", run.log);

@@ -11,7 +11,6 @@ mod authority;
 #[path = "service/server.rs"]
 mod server;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use agent::{Answer, Ending, Exit, Host, Line, LineError, Patience, Wire, live};
@@ -30,20 +29,16 @@ fn hasty() -> Patience {
         longest_pause: slow.longest_pause / 100,
         refusals: slow.refusals,
         refusal_pause: slow.refusal_pause / 100,
+        clock: slow.clock / 100,
+        grace: slow.grace / 100,
         last_word: slow.last_word / 10,
         lost_word: slow.lost_word / 10,
     }
 }
 
 fn plan() -> Plan {
-    Plan {
-        argv: vec!["true".to_owned()],
-        env: BTreeMap::new(),
-        user: rustix::process::geteuid().is_root().then(|| "root".to_owned()),
-        files: Vec::new(),
-        deadline_seconds: None,
-        output_bytes: 0,
-    }
+    let user = rustix::process::geteuid().is_root().then(|| "root".to_owned());
+    Plan { argv: vec!["true".to_owned()], user, ..Plan::default() }
 }
 
 fn content(heard: &Heard) -> String {
@@ -52,14 +47,14 @@ fn content(heard: &Heard) -> String {
 
 async fn lives(server: &Server, authority: &Authority) -> Ending {
     let folder = tempfile::tempdir().unwrap();
-    let (seed, host) = (server.seed(authority), Host::new(folder.path(), None));
+    let (seed, host) = (server.seed(authority), Host::new(folder.path(), folder.path(), None));
     live(&seed, MACHINE, &Wire::new(&seed).unwrap(), &host, &hasty()).await
 }
 
 async fn lives_by_hash(server: &Server, authority: &Authority) -> Ending {
     let folder = tempfile::tempdir().unwrap();
     let seed = protocol::Seed { authority: authority.pin(), ..server.seed(authority) };
-    live(&seed, MACHINE, &Wire::new(&seed).unwrap(), &Host::new(folder.path(), None), &hasty()).await
+    live(&seed, MACHINE, &Wire::new(&seed).unwrap(), &Host::new(folder.path(), folder.path(), None), &hasty()).await
 }
 
 #[tokio::test]

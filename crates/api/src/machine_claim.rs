@@ -2,6 +2,7 @@
 
 mod allocation;
 mod bootstrap;
+mod outcome;
 mod phase;
 mod status;
 mod workload;
@@ -11,8 +12,9 @@ use serde::{Deserialize, Serialize};
 
 pub use allocation::Allocation;
 pub use bootstrap::{BootstrapRecord, BootstrapState, RunnerRegistration, SeedFile};
+pub use outcome::{Outcome, OutcomeClass};
 pub use phase::{Phase, Step};
-pub use status::{Drain, MachineClaimStatus, NetworkStatus, Outcome, Teardown};
+pub use status::{Drain, MachineClaimStatus, NetworkStatus, Teardown};
 pub use workload::{CommandWorkload, EnvVar, RunnerWorkload, Workload};
 
 use crate::lifecycle::Lifecycle;

@@ -1,7 +1,7 @@
 //! How a machine's agent is believed, works and ends: what the bootstrap service decides about a claim.
 //!
 //! ```text
-//!   Pending ── token and key ──▶ Bound ── started, finished ──▶ Released
+//!   Pending ── token and key ──▶ Bound ── listening, started, finished ──▶ Released
 //!                                  └── the token again, with another key ──▶ Revoked: nobody is believed any more
 //! ```
 //!
@@ -21,9 +21,9 @@ use api::{Reason, condition};
 use jiff::{SignedDuration, Timestamp};
 
 pub use bind::{Bound, Refusal, bind};
-pub use report::{Ended, complain, finished, plain, started};
+pub use report::{Ended, complain, finished, listening, plain, started, started_job};
 pub use serve::{Withheld, serve};
-pub use work::{OUTPUT_BYTES, Work, wanted};
+pub use work::{Limits, OUTPUT_BYTES, Work, limits, wanted};
 
 /// The conditions that are written here.
 pub const CONDITIONS: &[&str] =

@@ -4,18 +4,20 @@
 //!   seed ─▶ agent ── start (token, key in the handshake) ──▶ bootstrap service
 //!                 ◀── plan, lease ──────────────────────────
 //!                 ── lease, again and again ───────────────▶  how long it may go on, and whether it should
-//!                 ── status: started, finished ────────────▶
+//!                 ── status: listening, started, finished ─▶
 //!                 ── beacon: why it does not get there ────▶  believed by nobody, shown to people
 //! ```
 //!
 //! HTTP/1.1 with JSON bodies over TLS 1.3. Whoever uses a token binds it to the key that it shows in the handshake; from
-//! then on that key is the session, and no body says whose it is. Times are durations, because guests' clocks lie.
+//! then on that key is the session, and no body says whose it is. Times are durations, because guests' clocks lie; the one
+//! exception is there to catch them at it.
 
 mod beacon;
 mod firmware;
 mod lease;
 mod plan;
 mod report;
+mod runner;
 mod seed;
 mod start;
 
@@ -25,7 +27,8 @@ pub use beacon::{Beacon, Stage};
 pub use firmware::{ENGRAVED, PIN, decipher, engrave, pin};
 pub use lease::{Lease, Order};
 pub use plan::{Item, Plan};
-pub use report::{Finish, Report};
+pub use report::{Class, Finish, Report};
+pub use runner::{Root, Runner, Sign, Signal, Stop};
 pub use seed::{FILE, Seed, VERSION};
 pub use start::{Start, Welcome};
 

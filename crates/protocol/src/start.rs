@@ -35,4 +35,7 @@ pub struct Welcome {
     pub plan: Plan,
     /// How long to go on without asking.
     pub lease: Lease,
+    /// Seconds since 1970 by the service's clock: the one time that is said, so that a machine can tell how wrong its own
+    /// clock is.
+    pub clock: i64,
 }

@@ -32,6 +32,18 @@ fn an_unknown_field_in_a_seed_is_refused() {
     assert!(from_value::<Seed>(written).unwrap_err().to_string().contains("insecure"));
 }
 
+fn runner() -> Runner {
+    Runner {
+        root: Some(Root { path: "/opt/runner".to_owned(), work: Some("_work".to_owned()) }),
+        ready: Some(Sign::Line("Listening for Jobs".to_owned())),
+        began: vec![Sign::File("began".to_owned()), Sign::Line("Running job".to_owned())],
+        idle_seconds: Some(300),
+        drain: vec![Stop { signal: Signal::Term, seconds: 30 }],
+        exits: [(0, Class::JobDone), (7, Class::VersionTooOld), (-1, Class::RunnerFailed)].into(),
+        ..Runner::default()
+    }
+}
+
 #[test]
 fn what_a_plan_carries_is_not_shown() {
     let plan = Plan {
@@ -41,6 +53,7 @@ fn what_a_plan_carries_is_not_shown() {
         files: vec![Item { path: "a".to_owned(), content: "canary".to_owned(), mode: 0o400 }],
         deadline_seconds: Some(60),
         output_bytes: 0,
+        runner: Some(runner()),
     };
     assert!(!format!("{plan:?}").contains("canary"));
     assert_eq!(from_value::<Plan>(to_value(&plan).unwrap()).unwrap(), plan);
@@ -49,8 +62,14 @@ fn what_a_plan_carries_is_not_shown() {
 #[test]
 fn words_on_the_wire_are_fixed() {
     assert_eq!(to_value(Order::GoOn).unwrap(), "go-on");
-    assert_eq!(to_value(Report::Started).unwrap(), json!({ "report": "started" }));
-    let finish = Finish { exit_code: Some(3), trouble: None, output: None };
-    assert_eq!(to_value(Report::Finished(finish)).unwrap(), json!({ "report": "finished", "exitCode": 3 }));
+    assert_eq!(to_value(Report::Listening).unwrap(), json!({ "report": "listening" }));
+    assert_eq!(to_value(Report::Started { job: None }).unwrap(), json!({ "report": "started" }));
+    let job = Report::Started { job: Some("build".to_owned()) };
+    assert_eq!(to_value(job).unwrap(), json!({ "report": "started", "job": "build" }));
+    let finish = Finish { class: Class::RetryFreshVm, exit_code: Some(3), trouble: None, output: None };
+    let finished = json!({ "report": "finished", "class": "retry-fresh-vm", "exitCode": 3 });
+    assert_eq!(to_value(Report::Finished(finish)).unwrap(), finished);
+    assert_eq!(to_value(Sign::Line("x".to_owned())).unwrap(), json!({ "line": "x" }));
+    assert_eq!(to_value(runner()).unwrap()["exits"]["7"], "version-too-old");
     assert_eq!(to_value(Stage::Trust).unwrap(), "trust");
 }

@@ -145,9 +145,11 @@ fn hook(guest: Option<PathBuf>, agent: Option<PathBuf>) -> Hook {
     // Memory that Linux always has: the agent puts nothing on a disk.
     let run_dir = format!("/dev/shm/hyperfleet-sim-{}-{{vmid}}", std::process::id());
     let arguments = ["run", "--seed", "{iso}", "--dmi", "{seed}/dmi", "--allow-swap", "--run-dir", &run_dir];
+    // A disk of its own for each.
+    let arguments = arguments.iter().chain(&["--work-dir", "{seed}/work"]);
     // The VM is off when the agent ends; there is nothing else to power off. Work never runs as root.
     let user: &[&str] = if is_root() { &["--user", "nobody"] } else { &[] };
-    let arguments = arguments.iter().chain(["--power-off-command", "true"].iter()).chain(user);
+    let arguments = arguments.chain(["--power-off-command", "true"].iter()).chain(user);
     let arguments = arguments.map(|&word| word.to_owned()).collect();
     match (guest, agent) {
         (Some(program), _) => Hook::Program { program, arguments: Vec::new(), seeds },

@@ -42,7 +42,7 @@ mod tests {
 
     fn plan(env: &[(&str, &str)]) -> Plan {
         let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        Plan { argv: Vec::new(), env, user: None, files: Vec::new(), deadline_seconds: None, output_bytes: 0 }
+        Plan { env, ..Plan::default() }
     }
 
     #[test]

@@ -45,6 +45,16 @@ pub(super) fn write(folder: &Path, items: &[Item], owner: Option<Owner>) -> Resu
     Ok(())
 }
 
+/// Removes all of them; what is not there is fine.
+pub(super) fn wipe(folder: &Path) {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!(%error, folder = %folder.display(), "cannot remove what the work leaves behind");
+        }
+        Ok(()) | Err(_) => {}
+    }
+}
+
 /// Plain names joined by '/': nothing that leads out or back.
 fn is_plain(path: &str) -> bool {
     let plain = |name: &str| !name.is_empty() && name != "." && name != ".." && !name.contains('\0');

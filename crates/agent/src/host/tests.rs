@@ -1,40 +1,48 @@
 //! Real work on this machine, as whoever runs the tests.
 
-use std::collections::BTreeMap;
+mod runner;
 
-use protocol::Item;
+use std::time::Duration;
+
+use protocol::{Item, Signal};
 use tokio::time::Instant;
 
 use super::*;
-use crate::{Exit, Work};
+use crate::{Event, Exit, Work};
 
 const SOON: Duration = Duration::from_secs(20);
 
 fn plan(script: &str) -> Plan {
-    Plan {
-        argv: ["/bin/sh", "-c", script].map(str::to_owned).to_vec(),
-        env: BTreeMap::new(),
-        user: None,
-        files: Vec::new(),
-        deadline_seconds: None,
-        output_bytes: 2048,
-    }
+    let argv = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
+    Plan { argv, output_bytes: 2048, ..Plan::default() }
 }
 
 /// Runs work as whoever we are: as root that has to be said.
 fn host(folder: &tempfile::TempDir) -> Host {
     let us = rustix::process::geteuid().is_root().then(|| "root".to_owned());
-    Host::new(folder.path(), us).with_grace(Duration::from_secs(2))
+    Host::new(folder.path(), folder.path().join("work"), us)
 }
 
 async fn begin(host: &Host, plan: &Plan) -> Running {
     host.begin(plan).await.expect("the work begins")
 }
 
+/// Waits for the exit of work.
+async fn exits(work: &mut Running) -> Exit {
+    let exited = async {
+        loop {
+            if let Event::Exited(exit) = work.next().await {
+                return exit;
+            }
+        }
+    };
+    tokio::time::timeout(SOON, exited).await.expect("the work exits")
+}
+
 async fn runs(plan: &Plan) -> (Exit, String) {
     let folder = tempfile::tempdir().unwrap();
     let mut work = begin(&host(&folder), plan).await;
-    let exit = tokio::time::timeout(SOON, work.wait()).await.expect("the work exits");
+    let exit = exits(&mut work).await;
     work.end().await;
     (exit, work.output().unwrap())
 }
@@ -79,7 +87,7 @@ async fn more_output_than_a_pipe_holds_does_not_stop_the_work() {
 async fn output_is_kept_only_if_it_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let mut work = begin(&host(&folder), &Plan { output_bytes: 0, ..plan("echo x") }).await;
-    assert_eq!(work.wait().await, Exit::Code(0));
+    assert_eq!(exits(&mut work).await, Exit::Code(0));
     work.end().await;
     assert_eq!(work.output(), None);
 }
@@ -119,7 +127,20 @@ async fn work_is_ended_with_all_that_it_started() {
     assert!(runs_still(&child));
     work.end().await;
     assert!(!runs_still(&child));
-    assert_eq!(work.wait().await, Exit::Signal(15));
+    assert_eq!(exits(&mut work).await, Exit::Signal(9));
+}
+
+#[tokio::test]
+async fn a_command_is_asked_with_all_that_is_in_its_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut work =
+        begin(&host(&folder), &plan("(trap 'echo heard; exit' TERM; echo child; while :; do sleep 0.1; done) & wait"))
+            .await;
+    printed(&work, "child").await;
+    work.ask(Signal::Term);
+    printed(&work, "heard").await;
+    assert_eq!(exits(&mut work).await, Exit::Signal(15));
+    work.end().await;
 }
 
 #[tokio::test]
@@ -128,17 +149,17 @@ async fn work_that_does_not_listen_is_ended_all_the_same() {
     let script = "trap '' TERM; (trap '' TERM; echo child; while :; do sleep 1; done) & while :; do sleep 1; done";
     let mut work = begin(&host(&folder), &plan(script)).await;
     printed(&work, "child").await;
-    let began = Instant::now();
+    work.ask(Signal::Term);
+    assert!(tokio::time::timeout(Duration::from_millis(300), work.next()).await.is_err(), "it does not listen");
     work.end().await;
-    assert!(began.elapsed() >= Duration::from_secs(2), "it was asked first");
-    assert_eq!(work.wait().await, Exit::Signal(9));
+    assert_eq!(exits(&mut work).await, Exit::Signal(9));
 }
 
 #[tokio::test]
 async fn what_outlives_the_work_holds_nothing_up() {
     let folder = tempfile::tempdir().unwrap();
     let mut work = begin(&host(&folder), &plan("sleep 600 & echo child $!")).await;
-    assert_eq!(work.wait().await, Exit::Code(0));
+    assert_eq!(exits(&mut work).await, Exit::Code(0));
     let began = Instant::now();
     work.end().await;
     assert!(began.elapsed() < SOON);

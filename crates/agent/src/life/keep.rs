@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use protocol::{Lease, Order, path};
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use super::Ending;
@@ -11,14 +12,14 @@ use crate::{Answer, Line};
 /// Without an answer for this many times the lease's seconds, it is lost.
 const MISSED: u32 = 3;
 
-/// Keeps the lease; returns when the work must end.
-pub(super) async fn keep(line: &impl Line, lease: Lease) -> Ending {
+/// Keeps the lease; returns when the work must end, and tells `drain` when it should take no more.
+pub(super) async fn keep(line: &impl Line, lease: Lease, drain: &Notify) -> Ending {
     let (mut lease, mut asked) = (lease, Instant::now());
     loop {
         match lease.order {
             Order::End => return Ending::EndedByService,
-            // A command takes no work beyond its own: it drains by ending.
-            Order::GoOn | Order::Drain => {}
+            Order::Drain => drain.notify_one(),
+            Order::GoOn => {}
         }
         let period = Duration::from_secs(lease.seconds.max(1));
         sleep_until(asked + period).await;

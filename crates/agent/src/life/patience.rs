@@ -17,6 +17,10 @@ pub struct Patience {
     pub refusals: u32,
     /// The pause before trying again after a refusal.
     pub refusal_pause: Duration,
+    /// For the machine's clock to be set, where a runner needs it right; less than a lease that nobody renews lasts.
+    pub clock: Duration,
+    /// For a command to exit that is asked to.
+    pub grace: Duration,
     /// For the service to hear how the work ended.
     pub last_word: Duration,
     /// The same where the lease is lost: nobody may be there to hear it.
@@ -32,6 +36,8 @@ impl Default for Patience {
             longest_pause: Duration::from_secs(10),
             refusals: 5,
             refusal_pause: Duration::from_secs(2),
+            clock: Duration::from_secs(15),
+            grace: Duration::from_secs(10),
             last_word: Duration::from_mins(1),
             lost_word: Duration::from_secs(10),
         }

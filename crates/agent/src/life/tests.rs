@@ -1,8 +1,11 @@
 //! Whole lives in paused time, one for each way they can end.
 
+mod runner;
 mod stage;
 
-use protocol::path;
+use std::time::Duration;
+
+use protocol::{Plan, path};
 use serde_json::{Value, json};
 use stage::*;
 
@@ -18,7 +21,7 @@ async fn a_good_life_proves_itself_works_keeps_its_lease_and_reports() {
     assert_eq!(service.posted(START), [(0.0, start)]);
     let leases: Vec<f64> = service.posted(path::LEASE).iter().map(|(at, _)| *at).collect();
     assert_eq!(leases, [30.0, 60.0, 90.0]);
-    let finished = json!({ "report": "finished", "exitCode": 3, "output": "the end" });
+    let finished = json!({ "report": "finished", "class": "exited", "exitCode": 3, "output": "the end" });
     assert_eq!(service.reports(), [json!({ "report": "started" }), finished]);
     assert_eq!(machine.begun_and_ended(), (true, true), "what the work left behind is ended too");
 }
@@ -27,7 +30,8 @@ async fn a_good_life_proves_itself_works_keeps_its_lease_and_reports() {
 async fn a_signal_is_trouble_and_no_exit_code() {
     let (service, machine) = (Service::kind(plan()), Scripted::new(1, Exit::Signal(9)));
     assert_eq!(lives(&service, &machine).await.0, Ending::Finished(Exit::Signal(9)));
-    let finished = json!({ "report": "finished", "trouble": "ended by signal 9", "output": "the end" });
+    let finished =
+        json!({ "report": "finished", "class": "exited", "trouble": "ended by signal 9", "output": "the end" });
     assert_eq!(service.reports()[1], finished);
 }
 
@@ -158,7 +162,7 @@ async fn work_that_cannot_begin_is_reported() {
     let (ending, _) = lives(&service, &machine).await;
     assert_eq!(ending, Ending::Unprepared("there is no user \"ada\"".to_owned()));
     let trouble = "the work could not begin: there is no user \"ada\"";
-    assert_eq!(service.reports(), [json!({ "report": "finished", "trouble": trouble })]);
+    assert_eq!(service.reports(), [json!({ "report": "finished", "class": "unprepared", "trouble": trouble })]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -167,7 +171,7 @@ async fn work_beyond_its_deadline_is_ended() {
     let machine = Scripted::endless();
     assert_eq!(lives(&service, &machine).await, (Ending::DeadlinePassed(75), 75.0));
     assert_eq!(machine.begun_and_ended(), (true, true));
-    let finished = json!({ "report": "finished", "trouble": "ran longer than 75 s", "output": "the end" });
+    let finished = json!({ "report": "finished", "class": "deadline-passed", "trouble": "ran longer than 75 s", "output": "the end" });
     assert_eq!(service.reports()[1], finished);
 }
 
@@ -185,7 +189,8 @@ async fn the_service_can_end_the_work() {
 
 #[tokio::test(start_paused = true)]
 async fn work_that_is_unwanted_from_the_start_is_not_begun() {
-    let ended = protocol::Welcome { plan: plan(), lease: protocol::Lease { seconds: 30, order: Order::End } };
+    let ended =
+        protocol::Welcome { plan: plan(), lease: protocol::Lease { seconds: 30, order: Order::End }, clock: CLOCK };
     let ended = serde_json::to_vec(&ended).unwrap();
     let service = Service::new(move |heard| match heard.path.as_str() {
         START => Ok(Answer::new(200, ended.clone())),

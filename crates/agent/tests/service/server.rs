@@ -144,6 +144,12 @@ fn whole(request: &[u8]) -> Option<(String, Value)> {
     Some((head.split(' ').nth(1)?.to_owned(), serde_json::from_str(body).ok()?))
 }
 
+/// Seconds since 1970.
+pub(crate) fn now() -> i64 {
+    let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
+    i64::try_from(since.as_secs()).unwrap()
+}
+
 /// A whole answer.
 pub(crate) fn answer(status: u16, body: &Value) -> String {
     let body = body.to_string();
@@ -154,7 +160,7 @@ pub(crate) fn answer(status: u16, body: &Value) -> String {
 pub(crate) fn kindly(heard: &Heard, plan: &Plan, order: Order) -> String {
     // Soon, where something is to come of it; where nothing is, a busy machine may take its time.
     let seconds = if order == Order::End { 2 } else { 20 };
-    let welcome = Welcome { plan: plan.clone(), lease: Lease { seconds, order: Order::GoOn } };
+    let welcome = Welcome { plan: plan.clone(), lease: Lease { seconds, order: Order::GoOn }, clock: now() };
     match heard.path.as_str() {
         protocol::path::LEASE => answer(200, &serde_json::to_value(Lease { seconds, order }).unwrap()),
         path if path == protocol::path::start(ID) => answer(200, &serde_json::to_value(welcome).unwrap()),

@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Allocation, BootstrapRecord, Phase, RunnerRegistration, Step};
+use super::{Allocation, BootstrapRecord, Outcome, Phase, RunnerRegistration, Step};
 use crate::moment::Moment;
 use crate::names::IpText;
 
@@ -83,22 +83,6 @@ pub struct Drain {
     /// When the agent confirmed that no job had started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirmed_at: Option<Moment>,
-}
-
-/// How the work ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Outcome {
-    /// When the work ended.
-    pub ended_at: Moment,
-    /// Exit code of the command or runner.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = -1, max = 255))]
-    pub exit_code: Option<i32>,
-    /// End of the command's output, at most 2 KiB, if `captureOutput` is true.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 2048))]
-    pub output: Option<String>,
 }
 
 /// What is already gone; the claim goes when both are.

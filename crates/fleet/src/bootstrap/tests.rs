@@ -2,6 +2,7 @@
 
 mod life;
 mod properties;
+mod runner;
 mod serving;
 
 use api::MachineClaimSpec;

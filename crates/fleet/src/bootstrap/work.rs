@@ -23,6 +23,25 @@ pub struct Work {
     pub output_bytes: u32,
 }
 
+/// How long the parts of a machine's life may take; what is not limited has no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Until a runner waits for a job.
+    pub ready: Option<Duration>,
+    /// While a runner waits for a job.
+    pub idle: Option<Duration>,
+    /// For a command, or a runner's job from its beginning.
+    pub job: Option<Duration>,
+}
+
+/// The limits that the claim's agent has to watch over; the claim's own planner does too, in case there is no agent.
+pub fn limits(claim: &MachineClaim) -> Limits {
+    let lifecycle = &claim.spec.lifecycle;
+    let [ready, idle, job] = [lifecycle.bootstrap_timeout, lifecycle.idle_timeout, lifecycle.job_timeout]
+        .map(|limit| limit.map(api::Span::as_duration));
+    Limits { ready, idle, job }
+}
+
 /// What the claim's machine has to do; none if that is not known here: what a runner needs is minted elsewhere.
 pub fn wanted(claim: &MachineClaim) -> Option<Work> {
     let command = claim.spec.workload.command.as_ref()?;
@@ -30,7 +49,7 @@ pub fn wanted(claim: &MachineClaim) -> Option<Work> {
         argv: command.argv.clone(),
         env: command.env.iter().map(|variable| (variable.name.clone(), variable.value.clone())).collect(),
         user: command.user.clone(),
-        deadline: claim.spec.lifecycle.job_timeout.map(api::Span::as_duration),
+        deadline: limits(claim).job,
         output_bytes: if claim.spec.capture_output { OUTPUT_BYTES } else { 0 },
     })
 }

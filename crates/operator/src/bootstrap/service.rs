@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use api::{Condition, ConditionType, MachineClaim, MachineClaimStatus, Reason};
 use chassis::Clock;
-use fleet::bootstrap::{self as rules, Bound, CONDITIONS, Ended, Order, Presented, Refusal, Withheld, Work};
+use fleet::bootstrap::{self as rules, Bound, CONDITIONS, Order, Presented, Refusal, Withheld, Work};
 use jiff::Timestamp;
 use kube::{Client, Resource, ResourceExt};
 use protocol::{Beacon, Lease, Plan, Report, Start, Welcome};
@@ -102,7 +102,8 @@ impl Bootstrap {
             Presented { token_hash: &token_hash, key_hash: key, machine: &start.machine, from: peer.address };
         let work = self.settle(claim, |claim, now| admit(&Case { claim, presented: &presented, now })).await?;
         tracing::info!(id, agent = rules::plain(&start.agent), from = %peer.address, "machine believed");
-        Ok(Welcome { plan: plan(work), lease: Lease { seconds: LEASE, order: protocol::Order::GoOn } })
+        let clock = self.0.clock.now().as_second();
+        Ok(Welcome { plan: plan(work), lease: Lease { seconds: LEASE, order: protocol::Order::GoOn }, clock })
     }
 
     /// A machine asks to go on.
@@ -131,11 +132,10 @@ impl Bootstrap {
                 return Decision::Doubtful(Err(Denial::Refused("not-bound")));
             }
             let status = match report {
-                Report::Started => rules::started(claim, now),
-                Report::Finished(finish) => {
-                    let (trouble, output) = (finish.trouble.as_deref(), finish.output.as_deref());
-                    rules::finished(claim, &Ended { exit_code: finish.exit_code, trouble, output }, now)
-                }
+                Report::Listening => rules::listening(claim),
+                Report::Started { job: None } => rules::started(claim, now),
+                Report::Started { job: Some(job) } => rules::started_job(claim, job, now),
+                Report::Finished(finish) => rules::finished(claim, &words::ended(finish), now),
             };
             status.map_or(Decision::Sure(Ok(())), |status| Decision::Write(Box::new(status), Ok(())))
         })
@@ -280,7 +280,7 @@ fn admit(case: &Case<'_>) -> Decision<Answer<Work>> {
 fn plan(work: Work) -> Plan {
     let Work { argv, env, user, deadline, output_bytes } = work;
     let deadline_seconds = deadline.map(|deadline| deadline.as_secs());
-    Plan { argv, env, user, files: Vec::new(), deadline_seconds, output_bytes }
+    Plan { argv, env, user, files: Vec::new(), deadline_seconds, output_bytes, runner: None }
 }
 
 /// Only a proof that failed calls for somebody; that a machine is made, or has ended, is what it was for.

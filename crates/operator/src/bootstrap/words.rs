@@ -1,10 +1,11 @@
-//! What people read about a machine that cannot prove itself yet.
+//! What machines say, in our own words: to people where a machine cannot prove itself yet, to our rules where its work ended.
 
 use std::net::IpAddr;
 
-use fleet::bootstrap::plain;
+use api::OutcomeClass;
+use fleet::bootstrap::{Ended, plain};
 use jiff::{SignedDuration, Timestamp};
-use protocol::{Beacon, Stage};
+use protocol::{Beacon, Class, Finish, Stage};
 
 /// A clock that is off by more keeps certificates from being valid, sooner or later.
 const SKEW: SignedDuration = SignedDuration::from_mins(1);
@@ -23,6 +24,29 @@ pub(super) fn sentence(beacon: &Beacon, from: IpAddr, now: Timestamp) -> String 
     };
     let skew = Timestamp::from_second(*clock).ok().and_then(|shown| skew(shown, now)).unwrap_or_default();
     format!("reached us from {from}: {trouble} (while {stage}){skew}")
+}
+
+/// How work ended.
+pub(super) fn ended(finish: &Finish) -> Ended<'_> {
+    let Finish { class, exit_code, trouble, output } = finish;
+    let class = match class {
+        Class::Exited => OutcomeClass::Exited,
+        Class::JobSucceeded => OutcomeClass::JobSucceeded,
+        Class::JobDone => OutcomeClass::JobDone,
+        Class::NoJob => OutcomeClass::NoJob,
+        Class::DemandGone => OutcomeClass::DemandGone,
+        Class::RetryFreshVm => OutcomeClass::RetryFreshVm,
+        Class::ConfigError => OutcomeClass::ConfigError,
+        Class::VersionTooOld => OutcomeClass::VersionTooOld,
+        Class::RunnerFailed => OutcomeClass::RunnerFailed,
+        Class::OutOfMemory => OutcomeClass::OutOfMemory,
+        Class::DiskFull => OutcomeClass::DiskFull,
+        Class::DeadlinePassed => OutcomeClass::DeadlinePassed,
+        Class::Ended => OutcomeClass::Ended,
+        Class::LeaseLost => OutcomeClass::LeaseLost,
+        Class::Unprepared => OutcomeClass::Unprepared,
+    };
+    Ended { class, exit_code: *exit_code, trouble: trouble.as_deref(), output: output.as_deref() }
 }
 
 fn skew(shown: Timestamp, now: Timestamp) -> Option<String> {

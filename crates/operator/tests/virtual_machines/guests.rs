@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use agent::{Answer, Ending, Exit, Line, LineError, Machine, Patience, Work, live};
+use agent::{Answer, Ending, Event, Exit, Job, Line, LineError, Machine, Patience, Shortage, Work, live};
 use axum::Router;
 use axum::body::Body;
 use http::Request;
@@ -194,14 +194,26 @@ impl Machine for Bench {
 }
 
 impl Work for Toil {
-    async fn wait(&mut self) -> Exit {
+    async fn next(&mut self) -> Event {
         tokio::time::sleep_until(self.until).await;
-        Exit::Code(self.code)
+        Event::Exited(Exit::Code(self.code))
+    }
+
+    fn job(&mut self) -> Option<Job> {
+        None
+    }
+
+    fn ask(&mut self, _signal: protocol::Signal) {
+        self.until = tokio::time::Instant::now();
     }
 
     async fn end(&mut self) {}
 
     fn output(&self) -> Option<String> {
         Some("done\n".to_owned())
+    }
+
+    fn shortage(&self) -> Option<Shortage> {
+        None
     }
 }

@@ -2,14 +2,18 @@
 
 use std::sync::{Arc, Mutex};
 
-use protocol::{Lease, Order, Seed, Welcome};
+use std::time::Duration;
+
+use protocol::{Lease, Order, Plan, Seed, Signal, Welcome};
 use serde_json::{Value, from_slice, to_vec};
 use tokio::time::Instant;
 
 use super::super::*;
-use crate::{Answer, LineError};
+use crate::{Answer, Event, Job, LineError, Shortage, Work};
 
 pub(super) const FIRMWARE: &str = "278CAAF8-6CA2-4A15-9B2A-B9814B29FAE7";
+/// What it is by the machine's clock, and by the service's.
+pub(super) const CLOCK: i64 = 17;
 pub(super) const TOKEN: &str = "canary-token";
 pub(super) const START: &str = "/v1/bootstrap/5d1d9be8-0000-4000-8000-000000000001/start";
 pub(super) const BEACON: &str = "/v1/bootstrap/5d1d9be8-0000-4000-8000-000000000001/beacon";
@@ -27,19 +31,12 @@ pub(super) fn seed() -> Seed {
 }
 
 pub(super) fn plan() -> Plan {
-    Plan {
-        argv: vec!["work".to_owned()],
-        env: std::collections::BTreeMap::new(),
-        user: None,
-        files: Vec::new(),
-        deadline_seconds: None,
-        output_bytes: 100,
-    }
+    Plan { argv: vec!["work".to_owned()], output_bytes: 100, ..Plan::default() }
 }
 
 pub(super) fn welcome(plan: &Plan) -> Answer {
     let lease = Lease { seconds: 30, order: Order::GoOn };
-    Answer::new(200, to_vec(&Welcome { plan: plan.clone(), lease }).unwrap())
+    Answer::new(200, to_vec(&Welcome { plan: plan.clone(), lease, clock: CLOCK }).unwrap())
 }
 
 pub(super) fn lease(order: Order) -> Answer {
@@ -131,32 +128,87 @@ impl Line for Service {
 }
 
 /// A machine whose work takes this long and exits like that, or cannot begin.
+#[derive(Clone)]
 pub(super) struct Scripted {
+    /// From its beginning, or from its job's where it is a runner.
     pub(super) takes: Duration,
     pub(super) exit: Exit,
     pub(super) trouble: Option<&'static str>,
-    /// Whether work was begun, and whether it was ended.
-    pub(super) seen: Arc<Mutex<(bool, bool)>>,
+    pub(super) runner: Option<ScriptedRunner>,
+    pub(super) shortage: Option<Shortage>,
+    /// How wrong its clock is, and for how long.
+    pub(super) skew: (i64, Duration),
+    pub(super) seen: Arc<Mutex<Deeds>>,
+    pub(super) made: Instant,
+}
+
+/// When a runner does what, in seconds from its beginning.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ScriptedRunner {
+    pub(super) ready: u64,
+    pub(super) job: u64,
+    /// Whether its job is seen only by who looks.
+    pub(super) hides: bool,
+    /// How long it takes to exit when it is asked to and has no job.
+    pub(super) heeds: u64,
+    /// The same if it has one; a graceful one finishes it.
+    pub(super) aborts: u64,
+}
+
+pub(super) const NEVER: u64 = 1_000_000_000;
+/// A runner that does nothing by itself and hears nothing.
+pub(super) const DEAF: ScriptedRunner =
+    ScriptedRunner { ready: 0, job: NEVER, hides: false, heeds: NEVER, aborts: NEVER };
+
+/// What became of work.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Deeds {
+    pub(super) begun: bool,
+    pub(super) ended: bool,
+    /// What it was asked with, and after how many seconds.
+    pub(super) asked: Vec<(u64, Signal)>,
+    /// Whether its runner had a job, in truth.
+    pub(super) had_job: bool,
 }
 
 impl Scripted {
     pub(super) fn new(seconds: u64, exit: Exit) -> Self {
-        Self { takes: Duration::from_secs(seconds), exit, trouble: None, seen: Arc::default() }
+        Self {
+            takes: Duration::from_secs(seconds),
+            exit,
+            trouble: None,
+            runner: None,
+            shortage: None,
+            skew: (0, Duration::ZERO),
+            seen: Arc::default(),
+            made: Instant::now(),
+        }
     }
 
     pub(super) fn endless() -> Self {
-        Self::new(1_000_000_000, Exit::Code(0))
+        Self::new(NEVER, Exit::Code(0))
+    }
+
+    /// A runner whose job takes ten seconds.
+    pub(super) fn runner(runner: ScriptedRunner) -> Self {
+        Self { runner: Some(runner), ..Self::new(10, Exit::Code(0)) }
     }
 
     pub(super) fn begun_and_ended(&self) -> (bool, bool) {
-        *self.seen.lock().unwrap()
+        let deeds = self.deeds();
+        (deeds.begun, deeds.ended)
+    }
+
+    pub(super) fn deeds(&self) -> Deeds {
+        self.seen.lock().unwrap().clone()
     }
 }
 
 pub(super) struct ScriptedWork {
+    script: Scripted,
+    began: Instant,
     done: Instant,
-    exit: Exit,
-    seen: Arc<Mutex<(bool, bool)>>,
+    told: (bool, bool),
 }
 
 impl Machine for Scripted {
@@ -166,27 +218,75 @@ impl Machine for Scripted {
         if let Some(trouble) = self.trouble {
             return Err(trouble.to_owned());
         }
-        self.seen.lock().unwrap().0 = true;
-        Ok(ScriptedWork { done: Instant::now() + self.takes, exit: self.exit, seen: Arc::clone(&self.seen) })
+        self.seen.lock().unwrap().begun = true;
+        let began = Instant::now();
+        let job = self.runner.map_or(0, |runner| runner.job);
+        let done = began + Duration::from_secs(job) + self.takes;
+        Ok(ScriptedWork { script: self.clone(), began, done, told: (false, false) })
     }
 
     fn clock(&self) -> i64 {
-        17
+        let (skew, until) = self.skew;
+        let passed = self.made.elapsed();
+        CLOCK + i64::try_from(passed.as_secs()).unwrap() + if passed < until { skew } else { 0 }
+    }
+}
+
+impl ScriptedWork {
+    fn at(&self, seconds: u64) -> Instant {
+        self.began + Duration::from_secs(seconds)
+    }
+
+    fn has_job(&self) -> bool {
+        self.script.runner.is_some_and(|runner| self.at(runner.job) <= Instant::now().min(self.done))
     }
 }
 
 impl Work for ScriptedWork {
-    async fn wait(&mut self) -> Exit {
+    async fn next(&mut self) -> Event {
+        if let Some(runner) = self.script.runner {
+            if !self.told.0 && self.at(runner.ready) < self.at(runner.job).min(self.done) {
+                tokio::time::sleep_until(self.at(runner.ready)).await;
+                self.told.0 = true;
+                return Event::Ready;
+            }
+            if !self.told.1 && !runner.hides && self.at(runner.job) <= self.done {
+                tokio::time::sleep_until(self.at(runner.job)).await;
+                self.told.1 = true;
+                return Event::Began(Job(Some("build".to_owned())));
+            }
+        }
         tokio::time::sleep_until(self.done).await;
-        self.exit
+        Event::Exited(self.script.exit)
+    }
+
+    fn job(&mut self) -> Option<Job> {
+        self.has_job().then(Job::default)
+    }
+
+    fn ask(&mut self, signal: Signal) {
+        self.script.seen.lock().unwrap().asked.push((self.began.elapsed().as_secs(), signal));
+        let within = match self.script.runner {
+            None => 0,
+            Some(runner) if self.has_job() => runner.aborts,
+            Some(runner) => runner.heeds,
+        };
+        self.done = self.done.min(Instant::now() + Duration::from_secs(within));
     }
 
     async fn end(&mut self) {
-        self.seen.lock().unwrap().1 = true;
+        self.done = self.done.min(Instant::now());
+        let had_job = self.has_job();
+        let mut seen = self.script.seen.lock().unwrap();
+        (seen.ended, seen.had_job) = (true, had_job);
     }
 
     fn output(&self) -> Option<String> {
         Some("the end".to_owned())
+    }
+
+    fn shortage(&self) -> Option<Shortage> {
+        self.script.shortage.clone()
     }
 }
 

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn finish<'a>(exit_code: Option<i32>, trouble: Option<&'a str>, output: Option<&'a str>) -> Ended<'a> {
-    Ended { exit_code, trouble, output }
+    Ended { exit_code, trouble, output, ..Ended::default() }
 }
 
 fn ended(claim: &MachineClaim, end: &Ended<'_>) -> MachineClaim {
