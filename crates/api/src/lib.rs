@@ -44,6 +44,8 @@ mod schema;
 mod span;
 mod words;
 
+pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
 

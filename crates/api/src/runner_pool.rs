@@ -7,7 +7,7 @@ use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
 pub use scaling::Scaling;
-pub use status::{Level, PhaseCounts, RunnerPoolStatus};
+pub use status::{Failures, Level, PhaseCounts, RunnerPoolStatus};
 
 use crate::lifecycle::Lifecycle;
 use crate::names::{QueueName, RunnerLabel, RunnerTag};

@@ -1,23 +1,83 @@
-//! What happens to a `RunnerJob`: once its job has ended it is kept for people to look at, then it goes.
+//! What happens to a `RunnerJob`: it gets a pool, says the one thing it waits for, and is kept for an hour after its end.
+//!
+//! ```text
+//!   which pool? ([`select`]) ─▶ is its machine on the way? what does the pool wait for? ─▶ Assigned, with one reason
+//!   lost with its machine? ─▶ evidence, and once more at the platform where the pool wants it
+//!   ended for an hour? ─▶ forgotten
+//! ```
+//!
+//! How far the job is, the platform says ([`crate::demand`]); how many machines there are, the pool decides
+//! ([`crate::pool`]). Nothing here makes a machine. A job whose pool is about to take it is left alone, so that the one
+//! write with which the pool does so is the only one; and what passes quickly is not written at all.
+
+mod end;
+mod loss;
+mod pause;
+mod select;
+mod tell;
+mod wait;
 
 use std::fmt;
 use std::sync::Arc;
 
-use api::registry::RUNNER_JOB_RETENTION;
-use api::{JobState, Moment, RunnerJob, RunnerJobStatus};
+use api::condition::find;
+use api::registry::label::RUNNER_POOL;
+use api::{
+    ConditionType, JobState, LossClass, MachineClaim, Reason, RunnerJob, RunnerJobStatus, RunnerPool, RunnerSource,
+};
 use jiff::Timestamp;
-use reconcile::{Next, Plan, Violation, Why};
+use reconcile::{Plan, Violation};
+
+pub use loss::loss;
+pub use pause::pause;
+pub use select::{Choice, Origin, select};
+
+use tell::told;
+pub(crate) use tell::{Verdict, say, settle, starting};
 
 /// A job as it is.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// The object.
     pub job: Arc<RunnerJob>,
+    /// Every pool of its source, in its namespace.
+    pub pools: Vec<Candidate>,
+    /// The source it came from, if that is still there.
+    pub source: Option<Arc<RunnerSource>>,
+    /// The claims made for it (by label), and the one that `status.claimRef` names.
+    pub claims: Vec<Arc<MachineClaim>>,
+    /// Whether the node is gone on which the claim of `status.claimRef` has its VM, as its cluster says.
+    pub node_gone: bool,
+    /// Whether the platform can start this very job again and has not done so before.
+    pub can_rerun: bool,
+}
+
+/// A pool that might serve a job.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// The pool.
+    pub pool: Arc<RunnerPool>,
+    /// What the job asks for and the pool's runners do not have, by the platform's own rules; empty if they fit.
+    pub missing: Vec<String>,
+}
+
+/// Evidence that a job was lost with its machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// What was lost.
+    pub class: LossClass,
+    /// What was seen, in a sentence.
+    pub evidence: String,
 }
 
 /// What can be done to a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
+    /// Ask the platform to start the job again. A platform that has done so already, or is at it, is fine.
+    Rerun {
+        /// The platform's key.
+        key: String,
+    },
     /// Delete the object.
     Forget,
 }
@@ -25,50 +85,73 @@ pub enum Step {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Rerun { key } => write!(f, "ask the platform to start job {key} again"),
             Self::Forget => f.write_str("forget the job"),
         }
     }
 }
 
+/// The conditions that are written here and by whoever saw the job.
+pub const CONDITIONS: &[&str] = &[ConditionType::Assigned.as_str()];
+
 /// Decides what happens to a job.
-pub fn plan(observed: &Observed, now: Timestamp) -> Plan<Step, RunnerJobStatus> {
+pub fn plan(observed: &Observed, now: Timestamp) -> JobPlan {
     let job = &observed.job;
-    let Some(status) = ended(job) else { return Plan::rest() };
     if job.metadata.deletion_timestamp.is_some() {
         return Plan::rest();
     }
-    match &status.ended_at {
-        // Whoever saw the end did not say when it was: the hour starts with us.
-        None => {
-            let status = RunnerJobStatus { ended_at: Some(Moment::from(now)), ..status.clone() };
-            Plan { status: Some(status), ..Plan::rest() }
-        }
-        Some(moment) => match moment.timestamp().saturating_add(RUNNER_JOB_RETENTION).unwrap_or(Timestamp::MAX) {
-            due if due <= now => Plan { steps: vec![Step::Forget], ..Plan::rest() },
-            due => Plan::wait(Next::at(due, now, Why::Retention { until: due })),
-        },
+    match job.status.as_ref().and_then(|status| status.state) {
+        None | Some(JobState::Queued) => wait::plan(observed, now),
+        Some(JobState::Assigned | JobState::Running) => running(observed, now),
+        Some(JobState::Completed) => end::plan(observed, now),
     }
+}
+
+type JobPlan = Plan<Step, RunnerJobStatus>;
+
+/// A runner has it: all that can be said is whether it was lost with its machine.
+fn running(observed: &Observed, now: Timestamp) -> JobPlan {
+    let status = loss::noted(observed, now);
+    Plan { status: told(observed, status, now), ..Plan::rest() }
+}
+
+/// The pool of a job: the one it was given to, or the one that whoever saw it first thought of, unless it was found since
+/// that none serves it.
+pub fn pool_of(job: &RunnerJob) -> Option<&str> {
+    let status = job.status.as_ref();
+    let given = status.and_then(|status| status.pool_ref.as_ref()).map(|pool| pool.name.as_str());
+    let said = status.and_then(|status| find(&status.conditions, ConditionType::Assigned));
+    let unserved = [Reason::NoMatchingPool, Reason::TrustDenied];
+    let denied = said.is_some_and(|said| unserved.iter().any(|reason| reason.as_str() == said.reason));
+    let thought = job.metadata.labels.as_ref().and_then(|labels| labels.get(RUNNER_POOL)).map(String::as_str);
+    given.or_else(|| thought.filter(|_| !denied))
 }
 
 /// States what no plan may do to a job.
-pub fn audit(observed: &Observed, plan: &Plan<Step, RunnerJobStatus>) -> Vec<Violation> {
+pub fn audit(observed: &Observed, plan: &JobPlan) -> Vec<Violation> {
     let mut violations = Vec::new();
-    let forgets = plan.steps.contains(&Step::Forget);
-    if forgets && ended(&observed.job).is_none() {
-        violations.push(Violation::new("a job that has not ended is never forgotten", "it would be"));
+    let mut broken = |invariant, detail: String| violations.push(Violation::new(invariant, detail));
+    let before = observed.job.status.clone().unwrap_or_default();
+    let ended = before.state == Some(JobState::Completed);
+    for step in &plan.steps {
+        match step {
+            Step::Forget if !ended => broken("a job that has not ended is never forgotten", step.to_string()),
+            Step::Rerun { .. } if !ended => broken("a job is started again only after its end", step.to_string()),
+            Step::Rerun { .. } if before.infrastructure_loss.as_ref().is_none_or(|loss| loss.rerun_requested) => {
+                broken("a job is started again once, and only if it was lost", step.to_string());
+            }
+            Step::Forget | Step::Rerun { .. } => {}
+        }
     }
-    let before = observed.job.status.as_ref().and_then(|status| status.state);
-    if let Some(after) = &plan.status
-        && after.state < before
-    {
-        violations.push(Violation::new("a job's state only moves forward", format!("{before:?} to {:?}", after.state)));
+    if let Some(after) = &plan.status {
+        if after.state < before.state {
+            broken("a job's state only moves forward", format!("{:?} to {:?}", before.state, after.state));
+        }
+        if after.claims_made != before.claims_made {
+            broken("only its pool counts a job's claims", format!("{:?}", after.claims_made));
+        }
     }
     violations
-}
-
-/// The status of a job that has ended.
-fn ended(job: &RunnerJob) -> Option<&RunnerJobStatus> {
-    job.status.as_ref().filter(|status| status.state == Some(JobState::Completed))
 }
 
 #[cfg(test)]

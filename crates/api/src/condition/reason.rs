@@ -158,6 +158,8 @@ words! {
         DrainInProgress = "DrainInProgress",
         /// As many machines are being destroyed as may be.
         TooManyTerminating = "TooManyTerminating",
+        /// Machines keep ending before they are of use; the next one waits.
+        MachinesFailing = "MachinesFailing",
         /// The pool is being deleted.
         PoolDeleted = "PoolDeleted",
         /// No pool serves the job's labels.
@@ -172,6 +174,16 @@ words! {
         RunnerAssigned = "RunnerAssigned",
         /// The job ended before a runner took it.
         Cancelled = "Cancelled",
+        /// The job was lost with the hypervisor node it ran on.
+        HostDied = "HostDied",
+        /// The job was lost with its VM, which was stopped or removed by somebody else.
+        VmGone = "VMGone",
+        /// The job was lost because its machine ran out of memory.
+        OutOfMemory = "OutOfMemory",
+        /// The job was lost because its machine's disk was full.
+        DiskFull = "DiskFull",
+        /// The job was lost with its agent, which stopped reporting.
+        AgentLost = "AgentLost",
 
         // Several kinds
         /// Claims, templates or pools still refer to it.

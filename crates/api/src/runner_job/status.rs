@@ -43,6 +43,9 @@ pub struct RunnerJobStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub claims_made: Option<u32>,
+    /// When the last of them was made; after several that did not take the job the next one waits, longer each time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_claim_at: Option<Moment>,
     /// When the job began to run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Moment>,

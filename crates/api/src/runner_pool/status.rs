@@ -50,6 +50,9 @@ pub struct RunnerPoolStatus {
     /// Since when the pool is larger than it wants to be; `scaleDownDelay` counts from here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub surplus_since: Option<Moment>,
+    /// Machines that ended in a row before one was ready; after several the next ones wait, longer each time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failures: Option<Failures>,
     /// Label selector of the pool's claims, for the scale subresource.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]
@@ -103,4 +106,15 @@ pub struct Level {
     pub jobs: u32,
     /// When the platform said so.
     pub as_of: Moment,
+}
+
+/// Machines that ended before they were ready, with none between them that got so far.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Failures {
+    /// How often in a row; those that end together count as one.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub count: u32,
+    /// When the last one ended.
+    pub last_at: Moment,
 }

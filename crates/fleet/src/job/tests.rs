@@ -1,87 +1,148 @@
-//! Jobs through their last hour.
+//! Jobs: what they wait for, what they are lost by, and their last hour.
 
-use super::*;
-use api::RunnerJobSpec;
+mod last_hour;
+mod waiting;
+
+use api::condition::find;
+use api::{
+    ConditionStatus, ConditionType, JobResult, MachineClaimStatus, Moment, Reason, RunnerJobSpec, RunnerPoolSpec,
+    RunnerPoolStatus, RunnerSourceSpec, RunnerSourceStatus, Time, condition,
+};
 use jiff::SignedDuration;
 use proptest::prelude::*;
+use reconcile::{Next, Why};
 use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::*;
+
+const START: i64 = 1_800_000_000;
 
 fn at(second: i64) -> Timestamp {
-    Timestamp::from_second(second).unwrap()
+    Timestamp::from_second(START + second).unwrap()
 }
 
-fn job(state: Option<JobState>, ended_at: Option<Timestamp>) -> Observed {
-    let spec: RunnerJobSpec = serde_json::from_value(serde_json::json!({
-        "sourceRef": { "name": "github" }, "key": "github/1/2", "queuedAt": "1970-01-01T00:00:00Z",
+fn source() -> RunnerSource {
+    let spec: RunnerSourceSpec = serde_json::from_value(json!({
+        "platform": "gitea", "url": "https://git.example.com",
+        "gitea": { "scope": { "instance": true }, "credentials": { "token": { "name": "gitea", "key": "token" } } },
     }))
     .unwrap();
-    let mut job = RunnerJob::new("job", spec);
-    job.status = Some(RunnerJobStatus { state, ended_at: ended_at.map(Moment::from), ..RunnerJobStatus::default() });
-    Observed { job: Arc::new(job) }
+    let mut source = RunnerSource::new("gh", spec);
+    let ready = condition(ConditionType::Ready, ConditionStatus::True, Reason::PlatformReachable, "it answers", None);
+    source.status = Some(RunnerSourceStatus { conditions: vec![ready], ..RunnerSourceStatus::default() });
+    source
 }
 
-#[rstest]
-#[case::unseen(None)]
-#[case::queued(Some(JobState::Queued))]
-#[case::assigned(Some(JobState::Assigned))]
-#[case::running(Some(JobState::Running))]
-fn a_job_that_has_not_ended_is_left_alone(#[case] state: Option<JobState>) {
-    assert_eq!(plan(&job(state, None), at(1_000_000)), Plan::rest());
+/// A pool with these labels, of which a job lacks some.
+fn candidate(name: &str, labels: &[&str], missing: &[&str]) -> Candidate {
+    let spec: RunnerPoolSpec = serde_json::from_value(json!({
+        "sourceRef": { "name": "gh" }, "templateRef": { "name": "small" }, "labels": labels,
+    }))
+    .unwrap();
+    let missing = missing.iter().map(|label| (*label).to_owned()).collect();
+    Candidate { pool: Arc::new(RunnerPool::new(name, spec)), missing }
 }
 
-#[test]
-fn an_ended_job_is_kept_for_an_hour_and_says_until_when() {
-    let plan = plan(&job(Some(JobState::Completed), Some(at(1_000))), at(1_600));
-    let Next::After(wait, why) = plan.next else { panic!("it should wait") };
-    assert_eq!(wait.as_secs(), 3_000);
-    assert_eq!(why, Why::Retention { until: at(4_600) });
-    assert_eq!((plan.steps, plan.status), (vec![], None));
+fn change_pool(observed: &mut Observed, change: impl FnOnce(&mut RunnerPool)) {
+    change(Arc::make_mut(&mut observed.pools[0].pool));
 }
 
-#[test]
-fn an_ended_job_goes_when_its_hour_is_over() {
-    assert_eq!(plan(&job(Some(JobState::Completed), Some(at(1_000))), at(4_600)).steps, [Step::Forget]);
+/// What the pool says of itself.
+fn pool_says(observed: &mut Observed, holds: bool, reason: Reason, message: &str) {
+    let word = if holds { ConditionStatus::True } else { ConditionStatus::False };
+    let said = condition(ConditionType::Scaling, word, reason, message, None);
+    change_pool(observed, |pool| {
+        pool.status = Some(RunnerPoolStatus { conditions: vec![said], ..RunnerPoolStatus::default() });
+    });
 }
 
-#[test]
-fn a_job_whose_end_has_no_time_gets_one_before_its_hour_starts() {
-    let plan = plan(&job(Some(JobState::Completed), None), at(7));
-    assert_eq!(plan.status.unwrap().ended_at, Some(Moment::from(at(7))));
-    assert_eq!(plan.steps, []);
-}
-
-#[test]
-fn forgetting_a_running_job_would_be_noticed() {
-    let wrong = Plan { steps: vec![Step::Forget], ..Plan::rest() };
-    assert_eq!(audit(&job(Some(JobState::Running), None), &wrong).len(), 1);
-}
-
-fn any_state() -> impl Strategy<Value = Option<JobState>> {
-    prop::option::of(prop::sample::select(JobState::ALL.to_vec()))
-}
-
-proptest! {
-    #[test]
-    fn p16_following_the_plan_ends_in_rest_and_audit_never_complains(
-        state in any_state(), ended in prop::option::of(0_i64..100_000), start in 0_i64..200_000,
-    ) {
-        let (mut now, mut observed) = (at(start), job(state, ended.map(at)));
-        for _ in 0..5 {
-            let plan = plan(&observed, now);
-            prop_assert_eq!(audit(&observed, &plan), vec![]);
-            if plan.steps.contains(&Step::Forget) {
-                let gone_after = now.duration_since(observed.job.status.as_ref().unwrap().ended_at.as_ref().unwrap().timestamp());
-                prop_assert!(gone_after >= SignedDuration::from_hours(1));
-                return Ok(());
-            }
-            if let Some(status) = plan.status {
-                Arc::make_mut(&mut observed.job).status = Some(status);
-            }
-            match plan.next {
-                Next::OnChange => {}
-                Next::After(wait, _) => now += SignedDuration::try_from(wait).unwrap(),
-            }
-        }
-        prop_assert_ne!(state, Some(JobState::Completed), "an ended job goes in the end");
+/// A job that waits since the start, whose pool has taken it.
+fn waits(status: RunnerJobStatus) -> Observed {
+    let spec: RunnerJobSpec = serde_json::from_value(json!({
+        "sourceRef": { "name": "gh" }, "key": "gh/1/2", "queuedAt": at(0).to_string(), "labels": ["linux"],
+    }))
+    .unwrap();
+    let mut job = RunnerJob::new("job-1", spec);
+    job.metadata.creation_timestamp = Some(Time(at(0)));
+    job.metadata.labels = Some([(RUNNER_POOL.to_owned(), "linux".to_owned())].into());
+    job.status = Some(status);
+    Observed {
+        job: Arc::new(job),
+        pools: vec![candidate("linux", &["linux"], &[])],
+        source: Some(Arc::new(source())),
+        claims: Vec::new(),
+        node_gone: false,
+        can_rerun: false,
     }
+}
+
+fn fresh() -> Observed {
+    waits(RunnerJobStatus::default())
+}
+
+/// A job whose pool has made this claim for it, a moment ago.
+fn with_claim(status: Value) -> Observed {
+    let mut observed = waits(RunnerJobStatus {
+        pool_ref: Some(serde_json::from_value(json!({ "name": "linux" })).unwrap()),
+        claims_made: Some(1),
+        last_claim_at: Some(Moment::from(at(0))),
+        ..RunnerJobStatus::default()
+    });
+    let said = starting("job-1-1", "linux");
+    say(Arc::make_mut(&mut observed.job).status.as_mut().unwrap(), said, None, at(0));
+    observed.claims = vec![claim(status)];
+    observed
+}
+
+fn claim(status: Value) -> Arc<MachineClaim> {
+    let spec = json!({
+        "templateRef": { "name": "small" }, "poolRef": { "name": "linux" },
+        "workload": { "runner": { "sourceRef": { "name": "gh" }, "labels": ["linux"] } },
+    });
+    let mut claim = MachineClaim::new("job-1-1", serde_json::from_value(spec).unwrap());
+    claim.status = Some(serde_json::from_value::<MachineClaimStatus>(status).unwrap());
+    Arc::new(claim)
+}
+
+fn allocation() -> Value {
+    json!({
+        "id": "5d1d9be8-aaaa-4000-8000-000000000001", "clusterRef": { "name": "pve" }, "vmId": 6000, "node": "a",
+        "templateGeneration": 1, "allocatedAt": at(1).to_string(),
+    })
+}
+
+fn record(state: &str) -> Value {
+    json!({
+        "id": "5d1d9be8-bbbb-4000-8000-000000000002", "tokenHash": "a".repeat(64), "state": state,
+        "notAfter": at(600).to_string(),
+    })
+}
+
+/// The plan, which breaks no promise and writes what the server takes.
+fn decide(observed: &Observed, second: i64) -> JobPlan {
+    let plan = plan(observed, at(second));
+    assert_eq!(audit(observed, &plan), []);
+    if let Some(status) = &plan.status {
+        let mut new = (*observed.job).clone();
+        new.status = Some(status.clone());
+        let (old, new) = (serde_json::to_value(&*observed.job).unwrap(), serde_json::to_value(&new).unwrap());
+        api::admit(&new, Some(&old)).unwrap_or_else(|refusal| panic!("{refusal}"));
+    }
+    plan
+}
+
+/// What the job says after a pass.
+fn said(observed: &Observed, second: i64) -> (String, String) {
+    let plan = decide(observed, second);
+    let status = plan.status.or_else(|| observed.job.status.clone()).unwrap_or_default();
+    let assigned = find(&status.conditions, ConditionType::Assigned);
+    assigned.map_or_else(Default::default, |said| (said.reason.clone(), said.message.clone()))
+}
+
+fn after(mut observed: Observed, second: i64) -> Observed {
+    if let Some(status) = decide(&observed, second).status {
+        Arc::make_mut(&mut observed.job).status = Some(status);
+    }
+    observed
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use api::{RunnerJob, RunnerJobStatus};
 use fleet::job::{self, Observed, Step};
 use jiff::Timestamp;
-use reconcile::{Fault, Plan, Violation};
+use reconcile::{Class, Fault, Plan, Violation};
 use runtime::host::Host;
 use runtime::rbac::{Rule, Scope};
 use runtime::{Cache, Controller, Selection, Writer};
@@ -51,10 +51,10 @@ impl Controller for RunnerJobs {
 
     const NAME: &'static str = "runner-jobs";
     const FINALIZER: Option<&'static str> = None;
-    const CONDITIONS: &'static [&'static str] = &[];
+    const CONDITIONS: &'static [&'static str] = job::CONDITIONS;
 
     async fn observe(&self, job: Arc<RunnerJob>) -> Result<Observed, Fault> {
-        Ok(Observed { job })
+        Ok(Observed { job, pools: Vec::new(), source: None, claims: Vec::new(), node_gone: false, can_rerun: false })
     }
 
     fn plan(&self, observed: &Observed, now: Timestamp) -> Plan<Step, RunnerJobStatus> {
@@ -68,6 +68,7 @@ impl Controller for RunnerJobs {
     async fn execute(&self, observed: &Observed, step: Step, writer: &Writer) -> Result<(), Fault> {
         match step {
             Step::Forget => writer.delete(&*observed.job).await,
+            Step::Rerun { .. } => Err(Fault::new(Class::Refused, "rerun", "no source is connected")),
         }
     }
 }

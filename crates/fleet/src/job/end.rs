@@ -1,0 +1,44 @@
+//! The end of a job: what it was lost by, another try where that is wanted, and an hour for people to look.
+
+use api::registry::RUNNER_JOB_RETENTION;
+use api::{JobResult, Moment, RunnerJobStatus};
+use jiff::Timestamp;
+use reconcile::{Next, Plan, Why};
+
+use super::{JobPlan, Observed, Step, loss, pool_of, told};
+
+pub(super) fn plan(observed: &Observed, now: Timestamp) -> JobPlan {
+    let mut status = loss::noted(observed, now);
+    // Whoever saw the end did not say when it was: the hour starts with us.
+    let end = status.ended_at.get_or_insert_with(|| Moment::from(now)).timestamp();
+    let due = end.saturating_add(RUNNER_JOB_RETENTION).unwrap_or(Timestamp::MAX);
+    let steps = rerun(observed, &mut status);
+    if let Some(status) = told(observed, status, now) {
+        return Plan {
+            steps,
+            status: Some(status),
+            next: Next::at(due, now, Why::Retention { until: due }),
+            ..Plan::rest()
+        };
+    }
+    if due <= now {
+        return Plan { steps: vec![Step::Forget], ..Plan::rest() };
+    }
+    Plan::wait(Next::at(due, now, Why::Retention { until: due }))
+}
+
+/// Asks once for another try, after the loss is written down.
+fn rerun(observed: &Observed, status: &mut RunnerJobStatus) -> Vec<Step> {
+    let written = observed.job.status.as_ref().is_some_and(|status| status.infrastructure_loss.is_some());
+    let failed = matches!(status.result, Some(JobResult::Failed | JobResult::Unknown));
+    let name = pool_of(&observed.job);
+    let pool = observed.pools.iter().find(|one| name.is_some() && one.pool.metadata.name.as_deref() == name);
+    let wanted = pool.is_some_and(|one| one.pool.spec.rerun_lost_jobs);
+    match &mut status.infrastructure_loss {
+        Some(loss) if written && failed && wanted && observed.can_rerun && !loss.rerun_requested => {
+            loss.rerun_requested = true;
+            vec![Step::Rerun { key: observed.job.spec.key.clone() }]
+        }
+        Some(_) | None => Vec::new(),
+    }
+}

@@ -1,0 +1,157 @@
+//! The one thing a job waits for (`hyperfleet why` shows these words).
+
+use super::*;
+
+#[test]
+fn a_job_whose_pool_is_about_to_take_it_is_left_alone() {
+    let plan = decide(&fresh(), 1);
+    assert_eq!((plan.status, plan.next), (None, Next::After(std::time::Duration::from_secs(9), Why::Recheck)));
+    assert_eq!(said(&fresh(), 10).0, "MachineStarting", "it has waited long enough to say so itself");
+}
+
+#[test]
+fn a_job_of_a_machine_that_starts_writes_nothing_until_that_is_slow() {
+    let booting = json!({
+        "phase": "Bootstrapping", "allocation": allocation(), "bootstrap": record("Pending"),
+        "firstRunningTime": at(2).to_string(),
+    });
+    let observed = with_claim(booting);
+    let plan = decide(&observed, 5);
+    assert_eq!((plan.status, plan.next), (None, Next::After(std::time::Duration::from_secs(12), Why::Recheck)));
+    let (word, message) = said(&observed, 17);
+    assert_eq!(word, "MachineStarting");
+    assert_eq!(message, "machine job-1-1 of pool linux is starting: it boots, and its agent has not called yet");
+    assert_eq!(decide(&after(observed, 17), 18).status, None);
+}
+
+#[rstest]
+#[case::no_node(json!({ "phase": "Pending", "conditions": [provisioning("False", "NoNodeFits")] }), "NoNodeFits")]
+#[case::no_room(json!({ "phase": "Pending", "conditions": [provisioning("False", "InsufficientCapacity")] }), "NoNodeFits")]
+#[case::storage(json!({ "phase": "Provisioning", "allocation": allocation(), "conditions": [provisioning("True", "StorageBusy")] }), "StorageBusy")]
+#[case::cluster(json!({ "phase": "Pending", "conditions": [provisioning("False", "ClusterNotReady")] }), "ClusterNotReady")]
+#[case::template(json!({ "phase": "Pending", "conditions": [provisioning("False", "TemplateNotValid")] }), "TemplateNotReady")]
+#[case::making(json!({ "phase": "Provisioning", "allocation": allocation() }), "MachineStarting")]
+#[case::attesting(json!({ "phase": "Bootstrapping", "allocation": allocation(), "bootstrap": record("Challenged"), "firstRunningTime": at(2).to_string() }), "MachineStarting")]
+#[case::ready(json!({ "phase": "Ready", "allocation": allocation(), "bootstrap": record("Bound"), "readyTime": at(2).to_string() }), "WaitingForPlatform")]
+fn a_job_says_what_its_machine_waits_for(#[case] status: Value, #[case] word: &str) {
+    let observed = with_claim(status);
+    assert_eq!(said(&observed, 60).0, word);
+    assert_eq!(decide(&after(observed, 60), 61).status, None, "and says it once");
+}
+
+fn provisioning(status: &str, reason: &str) -> Value {
+    json!({
+        "type": "Provisioning", "status": status, "reason": reason, "message": "as the claim says",
+        "lastTransitionTime": at(1).to_string(),
+    })
+}
+
+#[rstest]
+#[case::maximum(Reason::AtMaximum)]
+#[case::terminating(Reason::TooManyTerminating)]
+#[case::failing(Reason::MachinesFailing)]
+#[case::template(Reason::TemplateNotReady)]
+fn a_job_without_a_machine_says_what_its_pool_waits_for(#[case] reason: Reason) {
+    let mut observed = fresh();
+    pool_says(&mut observed, false, reason, "as the pool says");
+    assert_eq!(decide(&observed, 1).status, None, "the pool may be about to take it");
+    assert_eq!(said(&observed, 5), (reason.as_str().to_owned(), "pool linux: as the pool says".to_owned()));
+}
+
+#[test]
+fn a_source_that_cannot_be_used_is_the_reason_unless_a_runner_is_there_already() {
+    let mut observed = fresh();
+    observed.source = None;
+    assert_eq!(said(&observed, 1).0, "SourceNotFound");
+    let mut limited = source();
+    let word = condition(ConditionType::Ready, ConditionStatus::False, Reason::RateLimited, "until noon", None);
+    limited.status.as_mut().unwrap().conditions = vec![word];
+    observed.source = Some(Arc::new(limited));
+    assert_eq!(said(&observed, 1).0, "RateLimited");
+    Arc::make_mut(observed.source.as_mut().unwrap()).status = None;
+    assert_eq!(said(&observed, 1).0, "SourceNotReady");
+}
+
+/// Failure class 6.7, and ask 1: a job that nobody serves names who comes closest.
+#[test]
+fn ci_6_7_a_job_that_no_pool_fits_names_the_closest_and_what_it_lacks() {
+    let mut observed = fresh();
+    observed.pools = vec![candidate("far", &["windows"], &["linux", "gpu"]), candidate("near", &["linux"], &["gpu"])];
+    let (word, message) = said(&observed, 1);
+    assert_eq!(
+        (word.as_str(), message.as_str()),
+        ("NoMatchingPool", "no pool of source gh fits; the closest, near, lacks gpu")
+    );
+    observed.pools.clear();
+    assert_eq!(said(&observed, 1).1, "source gh has no pool: create a RunnerPool that refers to it");
+}
+
+#[test]
+fn the_smallest_pool_that_fits_serves_then_the_first_by_name_and_never_one_that_goes() {
+    let origin = Origin { public_repository: None, fork: None };
+    let mut pools = vec![
+        candidate("big", &["linux", "gpu", "x64"], &[]),
+        candidate("c", &["linux", "x64"], &[]),
+        candidate("b", &["linux", "x64"], &[]),
+        candidate("tiny", &["linux"], &["x64"]),
+    ];
+    let chosen = |pools: &[Candidate]| match select(origin, pools) {
+        Choice::Serves(pool) => pool.metadata.name.clone().unwrap(),
+        Choice::Denied { .. } | Choice::Unmatched(_) => String::new(),
+    };
+    assert_eq!(chosen(&pools), "b");
+    Arc::make_mut(&mut pools[2].pool).metadata.deletion_timestamp = Some(Time(at(0)));
+    assert_eq!(chosen(&pools), "c");
+}
+
+#[rstest]
+#[case::of_a_fork(None, Some(true), "TrustDenied")]
+#[case::of_a_public_repository(Some(true), None, "TrustDenied")]
+#[case::of_a_private_one(Some(false), Some(false), "MachineStarting")]
+#[case::nobody_says(None, None, "MachineStarting")]
+fn a_job_of_strangers_is_not_served_unless_its_pool_allows_it(
+    #[case] public_repository: Option<bool>,
+    #[case] fork: Option<bool>,
+    #[case] word: &str,
+) {
+    let mut observed = fresh();
+    let spec = &mut Arc::make_mut(&mut observed.job).spec;
+    (spec.public_repository, spec.fork) = (public_repository, fork);
+    assert_eq!(said(&observed, 20).0, word);
+    change_pool(&mut observed, |pool| {
+        (pool.spec.trust.forks, pool.spec.trust.public_repositories) = (true, true);
+    });
+    assert_eq!(said(&observed, 20).0, "MachineStarting");
+}
+
+#[test]
+fn a_job_of_a_pool_that_goes_gets_another() {
+    let mut observed = after(fresh(), 20);
+    assert_eq!(observed.job.status.as_ref().unwrap().pool_ref.as_ref().unwrap().name.as_str(), "linux");
+    observed.pools.push(candidate("also", &[], &[]));
+    assert_eq!(decide(&observed, 21).status, None, "it stays where it is, although another would fit better");
+    change_pool(&mut observed, |pool| pool.metadata.deletion_timestamp = Some(Time(at(21))));
+    assert_eq!(decide(&observed, 22).status.unwrap().pool_ref.unwrap().name.as_str(), "also");
+}
+
+#[test]
+fn a_job_that_its_pool_no_longer_fits_is_not_its_pools_any_more() {
+    let mut observed = fresh();
+    assert_eq!(pool_of(&observed.job), Some("linux"));
+    observed.pools[0].missing = vec!["linux".to_owned()];
+    let observed = after(observed, 1);
+    assert_eq!(pool_of(&observed.job), None, "whoever saw it first thought of a pool that has changed since");
+}
+
+#[test]
+fn ci_6_6_a_job_that_machines_do_not_get_says_so_and_when_the_next_comes() {
+    let mut observed = with_claim(json!({ "phase": "Terminating", "allocation": allocation() }));
+    Arc::make_mut(&mut observed.job).status.as_mut().unwrap().claims_made = Some(3);
+    let (word, message) = said(&observed, 30);
+    assert_eq!(word, "MachinesFailing");
+    assert!(message.starts_with("3 machines were made for the job and none got it"), "{message}");
+    assert_eq!(
+        decide(&observed, 30).next,
+        Next::After(std::time::Duration::from_secs(30), Why::Deadline { what: "the next machine is made" })
+    );
+}
