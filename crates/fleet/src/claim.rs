@@ -12,17 +12,21 @@
 //! the end before the removal), so that whoever comes after a crash finds what there may be. What is under way is known
 //! to this process only ([`Errands`]); one that knows nothing looks at the VM instead.
 //!
-//! What the agent says is written by the bootstrap service; here it is only read.
+//! What the agent says is written by the bootstrap service; here it is only read. So is the name of a runner, before it is
+//! registered at its CI platform: a claim that has one goes only when the platform has let it go too ([`Runner`]), which
+//! the VM never waits for.
 
+mod farewell;
 mod limit;
 mod observed;
 mod retry;
+mod runner;
 mod step;
 mod tell;
 
 use std::fmt;
 
-use api::{ConditionType, MachineClaim, MachineClaimStatus, Phase};
+use api::{BootstrapState, ConditionType, MachineClaim, MachineClaimStatus, Phase, Reason};
 use jiff::Timestamp;
 use reconcile::{Finalizer, Plan, Violation};
 
@@ -30,6 +34,7 @@ pub use observed::{
     Errands, Gate, Job, Kind, Life, Observed, Obstacle, Offer, Place, Policy, Reach, Sight, Terms, Trouble,
 };
 pub use retry::due;
+pub use runner::{Answer, Farewell, JobEnd, Mode, Removal, Runner, RunnerState, Standing, Work};
 pub use step::stage;
 
 /// What can be done for a claim.
@@ -55,6 +60,15 @@ pub enum Step {
     Destroy,
     /// Remove a volume that its removal left behind.
     RemoveLeftover(String),
+    /// Ask the platform to let the runner go. That is begun and not waited for.
+    Deregister {
+        /// Its name there.
+        name: String,
+        /// Its id there, once the platform gave it one.
+        id: Option<String>,
+        /// Whether it may have a job.
+        mode: Mode,
+    },
     /// Delete the claim.
     Delete,
 }
@@ -72,6 +86,8 @@ impl fmt::Display for Step {
             Self::Stop => f.write_str("stop the VM"),
             Self::Destroy => f.write_str("destroy the VM"),
             Self::RemoveLeftover(volume) => write!(f, "remove the leftover {volume}"),
+            Self::Deregister { name, mode: Mode::IfIdle, .. } => write!(f, "deregister runner {name} if it is idle"),
+            Self::Deregister { name, mode: Mode::Force, .. } => write!(f, "deregister runner {name}"),
             Self::Delete => f.write_str("delete the claim"),
         }
     }
@@ -82,7 +98,12 @@ impl Step {
     const fn touches_vm(&self) -> bool {
         match self {
             Self::Resize | Self::Configure | Self::Start | Self::DetachSeed | Self::Stop | Self::Destroy => true,
-            Self::Clone | Self::StageSeed | Self::DiscardSeed | Self::RemoveLeftover(_) | Self::Delete => false,
+            Self::Clone
+            | Self::StageSeed
+            | Self::DiscardSeed
+            | Self::RemoveLeftover(_)
+            | Self::Deregister { .. }
+            | Self::Delete => false,
         }
     }
 }
@@ -126,18 +147,47 @@ pub fn audit(observed: &Observed, plan: &ClaimPlan) -> Vec<Violation> {
         if matches!(step, Step::Destroy | Step::Stop | Step::RemoveLeftover(_)) && !doomed {
             broken("no VM is removed whose end is not written down", step.to_string());
         }
+        if let Step::Deregister { name, mode, .. } = step {
+            let allowed = match mode {
+                Mode::Force => doomed,
+                Mode::IfIdle => status.drain.is_some() && status.busy_time.is_none(),
+            };
+            if !allowed || status.runner.as_ref().is_none_or(|runner| runner.name != *name) {
+                broken("a runner goes only when it is ours and drains or its end is written down", step.to_string());
+            }
+        }
     }
     let forgets = plan.status.as_ref().is_some_and(|planned| planned.allocation.is_none());
     if forgets && status.allocation.is_some() && !is_free(observed) {
         broken("a number is given back only when nothing of ours can be there", format!("{:?}", observed.sight));
     }
     if plan.finalizer == Finalizer::Remove && !step::is_gone(observed) {
-        broken("a claim goes only when its VM is proven gone", format!("{:?}", observed.sight));
+        let known = format!("{:?}, {:?}", observed.sight, observed.runner.farewell);
+        broken("a claim goes only when its VM and its runner are proven gone", known);
+    }
+    if let Some(reason) = retired(observed, plan) {
+        if status.busy_time.is_some() {
+            broken("a machine that works is never retired", reason.to_string());
+        }
+        if reason == Reason::Draining && !farewell::is_over(observed) {
+            broken("a machine drains until its runner is gone", format!("{:?}", observed.runner.farewell));
+        }
     }
     if is_ready(plan.status.as_ref()) && !is_ready(observed.claim.status.as_ref()) {
         broken("a claim becomes ready only by its agent's report", "Ready would be True".to_owned());
     }
     violations
+}
+
+/// Why a plan ends a machine that has proven itself and is not needed, or not of use, any more.
+fn retired(observed: &Observed, plan: &ClaimPlan) -> Option<Reason> {
+    let before = observed.status();
+    let bound = before.bootstrap.as_ref().is_some_and(|record| record.state == BootstrapState::Bound);
+    let after = plan.status.as_ref().filter(|status| ended(status.phase) && !ended(before.phase))?;
+    let ready = api::condition::find(&after.conditions, ConditionType::Ready).filter(|_| bound)?;
+    [Reason::Draining, Reason::IdleTimeout, Reason::RunnerGone, Reason::RunnerOffline]
+        .into_iter()
+        .find(|reason| reason.as_str() == ready.reason)
 }
 
 /// Whether nothing of ours is under the claim's number, and nothing can come.
@@ -156,6 +206,18 @@ pub const fn ended(phase: Option<Phase>) -> bool {
 
 fn is_ready(status: Option<&MachineClaimStatus>) -> bool {
     status.is_some_and(|status| api::condition::holds(&status.conditions, ConditionType::Ready))
+}
+
+/// The status of a claim whose machine is not needed any more: its agent takes no more work, and if none had begun, its
+/// runner and its VM go. None if that is under way already, or the machine has no agent that could be told.
+pub fn drain(claim: &MachineClaim, message: &str, now: Timestamp) -> Option<MachineClaimStatus> {
+    let serves = step::stage(claim) == api::Step::Ready;
+    serves.then(|| tell::draining(claim, message, now))
+}
+
+/// Whether a claim's runner may be at its platform.
+pub fn holds_runner(claim: &MachineClaim) -> bool {
+    claim.status.as_ref().is_some_and(farewell::is_registered)
 }
 
 /// Whether a claim's VM may be on the hypervisor.

@@ -20,4 +20,5 @@ pub mod job;
 pub mod orphan;
 pub mod place;
 pub mod pool;
+pub mod source;
 pub mod template;

@@ -19,6 +19,7 @@ use self::machine_claims::{AskPolicy, Invitation, Invite};
 use crate::Duty;
 use crate::bootstrap::{self, Advertised, Authority};
 use crate::calls::Calls;
+use crate::platforms::Unconnected;
 use crate::site::{Books, Sites, over_the_network};
 
 /// Starts the given controllers in `host`.
@@ -59,7 +60,8 @@ fn machines(host: &Host, claims: Cache<MachineClaim>) {
     hypervisor_clusters::spawn(host, &sites, &clusters, &sources);
     let sources = machine_templates::Sources { clusters: clusters.clone(), claims: claims.clone(), pools };
     machine_templates::spawn(host, &sites, &templates, &sources);
-    let sources = machine_claims::Sources { templates, clusters, claims };
+    let platforms = Arc::new(Unconnected);
+    let sources = machine_claims::Sources { templates, clusters, claims, platforms };
     machine_claims::spawn(host, &sites, &sources, invite(host), attempts(host));
 }
 

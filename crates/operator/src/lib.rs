@@ -5,6 +5,7 @@
 //!                                                          │
 //!                          observe, execute (here) ◀──────┘──▶ plan, audit (crate `fleet`)
 //!                          site: the hypervisors we are connected to, each watched by a task of its own
+//!                          platforms: the CI platforms that runners are registered at
 //!                          bootstrap: where fresh machines prove themselves
 //!   hyperfleet verify ─▶ verify ─▶ the conformance kit (crate `providers`) on a real hypervisor
 //! ```
@@ -17,6 +18,7 @@ pub mod chance;
 pub mod cli;
 pub mod controllers;
 pub mod manifest;
+pub mod platforms;
 mod print;
 mod roster;
 mod seed;

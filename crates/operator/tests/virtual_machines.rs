@@ -22,6 +22,8 @@ mod neighbours;
 mod orphans;
 #[path = "virtual_machines/placed.rs"]
 mod placed;
+#[path = "virtual_machines/runners.rs"]
+mod runners;
 #[path = "virtual_machines/secrets.rs"]
 mod secrets;
 #[path = "virtual_machines/seeds.rs"]

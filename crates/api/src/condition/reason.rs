@@ -124,7 +124,9 @@ words! {
         Abandoned = "Abandoned",
         /// The runner is no longer listed at the platform.
         RunnerGone = "RunnerGone",
-        /// The platform still lists the runner.
+        /// The platform has not heard of the runner for long.
+        RunnerOffline = "RunnerOffline",
+        /// The platform still lists the runner, or nobody knows whether it does.
         RunnerStillListed = "RunnerStillListed",
 
         // Sources

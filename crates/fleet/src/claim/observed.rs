@@ -9,6 +9,8 @@ use api::{CidrText, Digest, MachineClaim, MachineClaimStatus, NodeName, ObjectRe
 use jiff::Timestamp;
 use reconcile::Backoff;
 
+use super::runner::Runner;
+
 /// A claim as it is.
 #[derive(Clone, Debug)]
 pub struct Observed {
@@ -26,6 +28,8 @@ pub struct Observed {
     pub sight: Sight,
     /// Whether the VM runs.
     pub life: Life,
+    /// What is known of its runner at the platform.
+    pub runner: Runner,
     /// How failed attempts are repeated.
     pub policy: Policy,
 }

@@ -136,9 +136,14 @@ pub(super) fn removing(observed: &Observed, trouble: &Trouble, now: Timestamp) -
     if trouble.kind == Kind::Stale {
         return None;
     }
-    let salt = observed.claim.metadata.uid.as_deref().unwrap_or_default();
-    let due = limit::after(trouble.at, REMOVAL.delay(trouble.times, salt));
+    let due = again(observed, trouble.at, trouble.times);
     Duration::try_from(due.duration_since(now)).ok().filter(|pause| !pause.is_zero())
+}
+
+/// When a removal is tried again that did not succeed at that moment, so often in a row.
+pub(super) fn again(observed: &Observed, at: Timestamp, times: u32) -> Timestamp {
+    let salt = observed.claim.metadata.uid.as_deref().unwrap_or_default();
+    limit::after(at, REMOVAL.delay(times, salt))
 }
 
 /// The word for it.

@@ -14,12 +14,12 @@ mod ready;
 
 use std::time::Duration;
 
-use api::{BootstrapState, MachineClaim, MachineClaimStatus, Step as Where};
+use api::{BootstrapState, MachineClaim, MachineClaimStatus, Reason, Step as Where};
 use jiff::Timestamp;
 use reconcile::{Next, Plan, Why};
 
 use super::observed::{Job, Observed, Sight};
-use super::{ClaimPlan, ended, limit, retry, tell};
+use super::{ClaimPlan, ended, farewell, limit, retry, tell};
 
 pub(super) use gone::is_gone;
 
@@ -39,7 +39,7 @@ pub fn stage(claim: &MachineClaim) -> Where {
     let going = claim.metadata.deletion_timestamp.is_some();
     let Some(status) = &claim.status else { return if going { Where::Gone } else { Where::Gated } };
     if status.teardown.as_ref().is_some_and(|teardown| teardown.vm_gone_at.is_some()) {
-        return Where::Gone;
+        return if farewell::is_registered(status) { Where::Destroying } else { Where::Gone };
     }
     if status.allocation.is_none() {
         return if going || ended(status.phase) { Where::Gone } else { Where::Gated };
@@ -74,9 +74,18 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> ClaimPlan {
     let stage = stage(&observed.claim);
     let lives = !matches!(stage, Where::Destroying | Where::Gone);
     if lives && let Some(limit) = limit::passed(observed, now) {
-        return overdue(observed, &limit, stage);
+        return overdue(observed, limit.reason, limit.message, stage);
+    }
+    if lives && let Some(limit) = limit::drains(observed, now) {
+        return Plan { status: Some(tell::draining(&observed.claim, &limit.message, now)), ..Plan::rest() };
     }
     match stage {
+        Where::Gated | Where::Allocated | Where::Cloning | Where::Configuring | Where::Booting | Where::Attesting
+            if observed.status().drain.is_some() =>
+        {
+            // Nobody has any work from it: its agent is not believed any more.
+            overdue(observed, Reason::Draining, "the machine was given up before it had work".to_owned(), stage)
+        }
         Where::Gated => gated::plan(observed, now),
         Where::Allocated | Where::Cloning | Where::Configuring | Where::Booting => making(observed, now),
         Where::Attesting => attesting::plan(observed, now),
@@ -89,11 +98,9 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> ClaimPlan {
 }
 
 /// A limit has passed: the VM goes, or the claim ends that has none.
-fn overdue(observed: &Observed, limit: &limit::Limit, stage: Where) -> ClaimPlan {
-    if stage == Where::Gated {
-        return Plan { status: Some(tell::failed(observed, limit.reason, limit.message.clone())), ..Plan::rest() };
-    }
-    Plan { status: Some(tell::doomed(observed, limit.reason, limit.message.clone())), ..Plan::rest() }
+fn overdue(observed: &Observed, reason: Reason, message: String, stage: Where) -> ClaimPlan {
+    let end = if stage == Where::Gated { tell::failed } else { tell::doomed };
+    Plan { status: Some(end(observed, reason, message)), ..Plan::rest() }
 }
 
 /// A VM is being made: which part of that, a look and our own errands tell.

@@ -1,7 +1,10 @@
 //! What the status of a claim says.
 
 use api::condition::put;
-use api::{ConditionStatus, ConditionType, MachineClaimStatus, Phase, Reason, Step, condition};
+use api::{
+    ConditionStatus, ConditionType, Drain, MachineClaim, MachineClaimStatus, Moment, Phase, Reason, Step, condition,
+};
+use jiff::Timestamp;
 
 use super::Observed;
 
@@ -43,4 +46,18 @@ pub(super) fn failed(observed: &Observed, reason: Reason, message: impl Into<Str
 pub(super) fn doomed(observed: &Observed, reason: Reason, message: impl Into<String>) -> MachineClaimStatus {
     let status = entering(observed, Phase::Terminating, Step::Destroying);
     say(status, ConditionType::Ready, false, reason, message)
+}
+
+/// A claim whose agent takes no more work from now on.
+pub(super) fn draining(claim: &MachineClaim, message: &str, now: Timestamp) -> MachineClaimStatus {
+    let before = claim.status.clone().unwrap_or_default();
+    let asked = Drain { requested_at: Moment::from(now), confirmed_at: None };
+    let status = MachineClaimStatus {
+        observed_generation: claim.metadata.generation,
+        phase: Some(Phase::Draining),
+        step: Some(Step::Draining),
+        drain: Some(before.drain.clone().unwrap_or(asked)),
+        ..before
+    };
+    say(status, ConditionType::Ready, false, Reason::Draining, message)
 }

@@ -5,6 +5,7 @@ mod ending;
 mod making;
 mod properties;
 mod retries;
+mod runners;
 mod serving;
 mod world;
 
@@ -123,6 +124,7 @@ fn seen(claim: MachineClaim) -> Observed {
         errands: Errands { certain: true, ..Errands::default() },
         sight: Sight::Unasked,
         life: Life::Unknown,
+        runner: Runner::default(),
         policy: POLICY,
     }
 }
@@ -355,6 +357,8 @@ fn steps_and_errands_are_called_by_names_that_people_read() {
         Step::Stop,
         Step::Destroy,
         Step::RemoveLeftover("disks:vm-6000-disk-0".to_owned()),
+        Step::Deregister { name: "one".to_owned(), id: None, mode: Mode::IfIdle },
+        Step::Deregister { name: "one".to_owned(), id: None, mode: Mode::Force },
         Step::Delete,
     ];
     let names: BTreeSet<String> = steps.iter().map(ToString::to_string).collect();

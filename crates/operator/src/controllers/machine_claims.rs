@@ -1,9 +1,11 @@
 //! Looks after `MachineClaims`: a VM each, made, watched and removed.
 //!
 //! What is decided stands in [`fleet::claim`]. Here it is found out what a decision needs, with as few calls as the step
-//! allows ([`look`]), and carried out ([`deed`]). Who proves to be the agent is the bootstrap service's business.
+//! allows ([`look`]), and carried out ([`deed`]; what concerns the CI platform, in the background: [`farewell`]). Who
+//! proves to be the agent is the bootstrap service's business.
 
 mod deed;
+mod farewell;
 pub(crate) mod figures;
 mod look;
 mod notes;
@@ -20,7 +22,7 @@ use api::{
     Condition, HypervisorCluster, HypervisorMachineTemplate, MachineClaim, MachineClaimStatus, Reason, Step as Where,
 };
 use chassis::Clock;
-use fleet::claim::{self, CONDITIONS, Gate, Job, Life, Offer, Policy, Reach, Sight, Step};
+use fleet::claim::{self, CONDITIONS, Gate, Job, Life, Offer, Policy, Reach, Runner, Sight, Step};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use kube::{Client, ResourceExt};
@@ -30,6 +32,7 @@ use runtime::host::Host;
 use runtime::rbac::{Rule, Scope};
 use runtime::{Cache, Controller, Key, Severity, Writer};
 
+use self::farewell::Farewells;
 use self::look::Subject;
 use self::notes::Notes;
 use self::supply::Supply;
@@ -37,6 +40,7 @@ pub use self::wiring::{Memory, wire};
 use super::hypervisor_clusters::target;
 use crate::Duty;
 use crate::chance::{Chance, real_chance};
+use crate::platforms::Platforms;
 use crate::site::{Site, Sites, Want};
 
 /// Its entry in the roster.
@@ -78,6 +82,8 @@ pub struct Sources {
     pub clusters: Cache<HypervisorCluster>,
     /// All claims, for the numbers that they hold.
     pub claims: Cache<MachineClaim>,
+    /// Where their runners are registered.
+    pub platforms: Arc<dyn Platforms>,
 }
 
 /// Where an agent has to prove itself.
@@ -120,6 +126,7 @@ pub struct MachineClaims {
     invite: Invite,
     policy: AskPolicy,
     notes: Notes,
+    farewells: Farewells,
 }
 
 /// What became of our tasks.
@@ -152,12 +159,13 @@ impl MachineClaims {
         policy: AskPolicy,
     ) -> Self {
         let (sites, sources, client) = (sites.clone(), sources.clone(), client.clone());
-        Self { sites, sources, client, clock, chance, invite, policy, notes: Notes::new() }
+        let (notes, farewells) = (Notes::new(), Farewells::default());
+        Self { sites, sources, client, clock, chance, invite, policy, notes, farewells }
     }
 
     /// What it remembers.
     pub fn memory(&self) -> Memory {
-        Memory { notes: self.notes.clone(), clock: self.clock }
+        Memory { notes: self.notes.clone(), farewells: self.farewells.clone(), clock: self.clock }
     }
 
     /// A claim without an allocation: is there something to make its VM from, and where would it go?
@@ -307,6 +315,7 @@ fn nothing_seen(claim: Arc<MachineClaim>) -> claim::Observed {
         errands: claim::Errands::default(),
         sight: Sight::Unasked,
         life: Life::Unknown,
+        runner: Runner::default(),
         policy: POLICY,
     }
 }
@@ -323,6 +332,7 @@ impl Controller for MachineClaims {
 
     fn begin(&self) {
         self.notes.begin();
+        self.farewells.begin();
         self.sites.begin();
     }
 
@@ -333,7 +343,18 @@ impl Controller for MachineClaims {
         if stage == Where::Gone || (stage == Where::Gated && !kept) {
             return Ok(Observed { seen: nothing_seen(claim), supply: None, site: None });
         }
-        if stage == Where::Gated { self.gated(claim).await } else { self.allocated(claim, stage).await }
+        if stage == Where::Gated {
+            return self.gated(claim).await;
+        }
+        let runner = self.runner(&claim);
+        // The number of a VM that is gone may be another one's by now.
+        let mut observed = if claim::holds_machine(&claim) {
+            self.allocated(claim, stage).await?
+        } else {
+            Observed { seen: nothing_seen(claim), supply: None, site: None }
+        };
+        observed.seen.runner = runner;
+        Ok(observed)
     }
 
     fn plan(&self, observed: &Observed, now: Timestamp) -> Plan<Step, MachineClaimStatus> {
@@ -345,10 +366,20 @@ impl Controller for MachineClaims {
     }
 
     async fn execute(&self, observed: &Observed, step: Step, writer: &Writer) -> Result<(), Fault> {
-        if step == Step::Delete {
-            return writer.delete(&*observed.seen.claim).await;
+        match step {
+            Step::Delete => writer.delete(&*observed.seen.claim).await,
+            Step::Deregister { mode, .. } => self.part(&observed.seen.claim, &step, mode),
+            Step::Clone
+            | Step::StageSeed
+            | Step::Resize
+            | Step::Configure
+            | Step::Start
+            | Step::DetachSeed
+            | Step::DiscardSeed
+            | Step::Stop
+            | Step::Destroy
+            | Step::RemoveLeftover(_) => self.act(observed, &step).await,
         }
-        self.act(observed, &step).await
     }
 
     fn severity(&self, condition: &Condition) -> Severity {

@@ -12,6 +12,7 @@ use operator::chance::Chance;
 use operator::controllers::hypervisor_clusters::{self, HypervisorClusters, Sources};
 use operator::controllers::machine_claims::{self, AskPolicy, Invitation, Invite, MachineClaims};
 use operator::controllers::machine_templates::{self, MachineTemplates};
+use operator::platforms::Unconnected;
 use operator::site::{Books, Dial, Sites};
 use runtime::client::{Guard, Limits};
 use runtime::lease::{Candidacy, spawn};
@@ -264,7 +265,8 @@ fn operate(desk: &Desk, guests: &Guests, figures: &Figures) {
     let machine_templates::Sources { clusters, claims, .. } = sources;
     let service = Bootstrap::new(&client, &claims, &all, &parts, &instance);
     guests.open(router(&service));
-    let sources = machine_claims::Sources { templates, clusters, claims };
+    let platforms = Arc::new(Unconnected);
+    let sources = machine_claims::Sources { templates, clusters, claims, platforms };
     let invite: Invite = Arc::new(|| {
         let invitation = Invitation {
             url: "https://bootstrap:8444".to_owned(),

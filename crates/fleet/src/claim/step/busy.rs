@@ -2,18 +2,14 @@
 
 use std::iter;
 
-use api::{MachineClaimStatus, Moment, Phase, Reason, Step as Where};
 use jiff::Timestamp;
 use reconcile::{Next, Plan, Why};
 
 use super::super::observed::{Job, Observed, Sight};
-use super::super::{ClaimPlan, Step, limit, retry, tell};
+use super::super::{ClaimPlan, Step, limit, retry};
 use super::attesting;
 
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> ClaimPlan {
-    if let Some(status) = drained(observed, now) {
-        return Plan { status: Some(status), ..Plan::rest() };
-    }
     serving(observed, now, "before its work had ended")
 }
 
@@ -52,19 +48,4 @@ pub(super) fn serving(observed: &Observed, now: Timestamp, when: &str) -> ClaimP
             None,
         ) => Plan::wait(rest),
     }
-}
-
-/// The status of a busy machine that has lived long enough but may finish.
-fn drained(observed: &Observed, now: Timestamp) -> Option<MachineClaimStatus> {
-    let most = observed.claim.spec.lifecycle.max_lifetime?;
-    let start = observed.claim.metadata.creation_timestamp.as_ref()?;
-    (limit::after(start.0, most.as_duration()) <= now).then(|| {
-        let status = tell::entering(observed, Phase::Draining, Where::Draining);
-        let status = MachineClaimStatus {
-            drain: Some(api::Drain { requested_at: Moment::from(now), confirmed_at: None }),
-            ..status
-        };
-        let message = format!("the machine has lived for {most} (lifecycle.maxLifetime); it may finish its work");
-        tell::say(status, api::ConditionType::Ready, false, Reason::Draining, message)
-    })
 }

@@ -1,4 +1,6 @@
-//! *destroying*: the end is written down; the VM, its disks and its seed go.
+//! *destroying*: the end is written down; the VM, its disks and its seed go, and so does the runner at the platform.
+//!
+//! The two have nothing to do with each other but that the claim waits for both.
 
 use std::time::Duration;
 
@@ -8,7 +10,8 @@ use jiff::Timestamp;
 use reconcile::{Next, Plan, Why};
 
 use super::super::observed::{Job, Life, Observed, Reach, Sight, Trouble};
-use super::super::{ClaimPlan, Step, retry, tell};
+use super::super::runner::Mode;
+use super::super::{ClaimPlan, Step, farewell, holds_machine, retry, tell};
 use super::gone;
 
 /// When something that cannot be removed now is looked at again.
@@ -18,35 +21,68 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> ClaimPlan {
     if is_abandoned(observed) {
         return gone::abandoned(observed, now);
     }
+    match (machine(observed, now), farewell::part(observed, Mode::Force, now)) {
+        (None, None) => gone::proven(observed, now),
+        (None, Some(parting)) => {
+            // A moment later everything is told at once.
+            let status = parting.is_stuck().then(|| gone::without_vm(observed, now));
+            parting.join(observed, Plan { status, ..Plan::rest() })
+        }
+        (Some(plan), Some(parting)) => parting.join(observed, plan),
+        (Some(plan), None) if farewell::is_told_stuck(observed.status()) => {
+            let status = plan.status.unwrap_or_else(|| tell::as_is(observed));
+            Plan { status: Some(farewell::parted(status, now)), ..plan }
+        }
+        (Some(plan), None) => plan,
+    }
+}
+
+/// What is next for the VM; nothing when nothing is left of it.
+fn machine(observed: &Observed, now: Timestamp) -> Option<ClaimPlan> {
+    if !holds_machine(&observed.claim) {
+        return None;
+    }
     if let Reach::Away(why) = &observed.reach {
-        return stuck(observed, Reason::ClusterNotReady, why.clone(), Duration::from_secs(30));
+        return Some(stuck(observed, Reason::ClusterNotReady, why.clone(), Duration::from_secs(30)));
     }
     // What went wrong while the VM was made does not matter any more.
     let trouble = observed.errands.trouble.as_ref().filter(|trouble| trouble.job.removes());
     if let Some(plan) = trouble.and_then(|trouble| after(observed, trouble, now)) {
-        return plan;
+        return Some(plan);
     }
     if let Some(job) = observed.errands.running {
-        return announced(
-            observed,
-            Next::After(super::poll(observed.errands.waited), Why::Task { what: job.as_str() }),
-        );
+        let next = Next::After(super::poll(observed.errands.waited), Why::Task { what: job.as_str() });
+        return Some(announced(observed, next));
     }
+    seen(observed)
+}
+
+fn seen(observed: &Observed) -> Option<ClaimPlan> {
     match &observed.sight {
-        Sight::Unasked => announced(observed, Next::After(super::POLL, Why::Recheck)),
-        Sight::Unknown(why) => stuck(observed, Reason::VmStillPresent, why.clone(), LOOK),
-        Sight::Locked { message } => stuck(observed, Reason::VmLocked, message.clone(), LOOK),
+        Sight::Unasked => Some(announced(observed, Next::After(super::POLL, Why::Recheck))),
+        Sight::Unknown(why) => Some(stuck(observed, Reason::VmStillPresent, why.clone(), LOOK)),
+        Sight::Locked { message } => Some(stuck(observed, Reason::VmLocked, message.clone(), LOOK)),
         Sight::Foreign { message, settled: false } => {
-            stuck(observed, Reason::OwnershipConflict, disputed(observed, message), LOOK)
+            Some(stuck(observed, Reason::OwnershipConflict, disputed(observed, message), LOOK))
         }
-        Sight::Ours { .. } => remove(observed),
+        Sight::Ours { .. } => Some(remove(observed)),
         // A call may still be on its way, of another process or without an answer; it ends within a minute.
         Sight::Absent { .. } | Sight::Foreign { settled: true, .. } if !observed.errands.certain => {
-            announced(observed, Next::After(LOOK, Why::Recheck))
+            Some(announced(observed, Next::After(LOOK, Why::Recheck)))
         }
-        Sight::Foreign { settled: true, .. } => gone::proven(observed, &[], now),
-        Sight::Absent { remains } => gone::proven(observed, remains, now),
+        Sight::Foreign { settled: true, .. } => swept(observed, &[]),
+        Sight::Absent { remains } => swept(observed, remains),
     }
+}
+
+/// The VM is proven gone; what it left behind goes too.
+fn swept(observed: &Observed, remains: &[String]) -> Option<ClaimPlan> {
+    let mut steps: Vec<Step> = remains.iter().cloned().map(Step::RemoveLeftover).collect();
+    if !observed.errands.done.contains(&Job::Discard) {
+        steps.push(Step::DiscardSeed);
+    }
+    let next = Next::After(super::FIRST, Why::Task { what: Job::Sweep.as_str() });
+    (!steps.is_empty()).then(|| Plan { steps, next, ..Plan::rest() })
 }
 
 /// Whether a person has given the VM up.
@@ -69,7 +105,7 @@ fn remove(observed: &Observed) -> ClaimPlan {
 }
 
 /// The status of a claim that was deleted in the middle of its life.
-fn terminating(observed: &Observed) -> Option<MachineClaimStatus> {
+pub(super) fn terminating(observed: &Observed) -> Option<MachineClaimStatus> {
     if super::ended(observed.status().phase) {
         return None;
     }

@@ -8,15 +8,16 @@ use jiff::Timestamp;
 use reconcile::{Finalizer, Next, Plan, Why};
 
 use super::super::observed::{Job, Observed, Sight};
-use super::super::{ClaimPlan, Step, limit, tell};
+use super::super::{ClaimPlan, Step, farewell, holds_machine, limit, tell};
 use super::destroying;
 
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> ClaimPlan {
     if observed.is_going() {
         return Plan { finalizer: Finalizer::Remove, ..Plan::rest() };
     }
-    let gone = observed.status().teardown.as_ref().and_then(|teardown| teardown.vm_gone_at.as_ref());
-    let Some(gone) = gone else {
+    let teardown = observed.status().teardown.as_ref().filter(|teardown| teardown.vm_gone_at.is_some());
+    let last = teardown.and_then(|teardown| teardown.vm_gone_at.as_ref().max(teardown.runner_gone_at.as_ref()));
+    let Some(gone) = last else {
         return Plan { status: Some(closed(observed, now)), ..Plan::rest() };
     };
     let due = limit::after(gone.timestamp(), kept(observed));
@@ -33,19 +34,8 @@ fn kept(observed: &Observed) -> Duration {
     spec.lifecycle.ttl.map_or(usual, api::Span::as_duration)
 }
 
-/// The VM is proven gone; what it left behind goes too, and then the claim says so, or goes as well.
-pub(super) fn proven(observed: &Observed, remains: &[String], now: Timestamp) -> ClaimPlan {
-    let mut steps: Vec<Step> = remains.iter().cloned().map(Step::RemoveLeftover).collect();
-    if !observed.errands.done.contains(&Job::Discard) {
-        steps.push(Step::DiscardSeed);
-    }
-    if !steps.is_empty() {
-        return Plan {
-            steps,
-            next: Next::After(super::FIRST, Why::Task { what: Job::Sweep.as_str() }),
-            ..Plan::rest()
-        };
-    }
+/// Nothing is left: the claim says so, or goes as well.
+pub(super) fn proven(observed: &Observed, now: Timestamp) -> ClaimPlan {
     if observed.is_going() {
         return Plan { finalizer: Finalizer::Remove, ..Plan::rest() };
     }
@@ -66,7 +56,18 @@ pub(in super::super) fn is_gone(observed: &Observed) -> bool {
         Sight::Foreign { settled, .. } => *settled && cleared,
         Sight::Unasked | Sight::Unknown(_) | Sight::Locked { .. } | Sight::Ours { .. } => false,
     };
-    none || said || seen || destroying::is_abandoned(observed)
+    ((none || said || seen) && farewell::is_over(observed)) || destroying::is_abandoned(observed)
+}
+
+/// The status of a claim whose VM is proven gone, while its runner is not.
+pub(super) fn without_vm(observed: &Observed, now: Timestamp) -> MachineClaimStatus {
+    let status = destroying::terminating(observed).unwrap_or_else(|| tell::as_is(observed));
+    let teardown = status.teardown.clone().unwrap_or_default();
+    if teardown.vm_gone_at.is_some() {
+        return status;
+    }
+    let teardown = Teardown { vm_gone_at: Some(Moment::from(now)), ..teardown };
+    cleaned(MachineClaimStatus { teardown: Some(teardown), ..status })
 }
 
 /// The last status: how it ended.
@@ -74,7 +75,12 @@ fn closed(observed: &Observed, now: Timestamp) -> MachineClaimStatus {
     let status = tell::as_is(observed);
     let good = matches!(status.outcome, Some(Outcome { exit_code: Some(0), .. }));
     let phase = if good { Phase::Succeeded } else { Phase::Failed };
-    let teardown = Teardown { vm_gone_at: Some(Moment::from(now)), ..status.teardown.clone().unwrap_or_default() };
+    let Teardown { vm_gone_at, runner_gone_at } = status.teardown.clone().unwrap_or_default();
+    let now = Moment::from(now);
+    let teardown = Teardown {
+        runner_gone_at: runner_gone_at.or_else(|| status.runner.is_some().then(|| now.clone())),
+        vm_gone_at: vm_gone_at.or(Some(now)),
+    };
     MachineClaimStatus {
         phase: Some(phase),
         step: Some(Where::Gone),
@@ -86,17 +92,26 @@ fn closed(observed: &Observed, now: Timestamp) -> MachineClaimStatus {
 
 /// The last status of a claim that had a VM: nothing is left of it.
 fn ended(observed: &Observed, now: Timestamp) -> MachineClaimStatus {
-    let reason = api::condition::find(&observed.status().conditions, ConditionType::Ready)
+    let parted = farewell::parted(tell::as_is(observed), now);
+    let status = MachineClaimStatus { conditions: parted.conditions, ..closed(observed, now) };
+    cleaned(status)
+}
+
+/// The status with the word that nothing is left of the VM.
+fn cleaned(status: MachineClaimStatus) -> MachineClaimStatus {
+    let reason = api::condition::find(&status.conditions, ConditionType::Ready)
         .and_then(|ready| Reason::ALL.iter().find(|reason| reason.as_str() == ready.reason));
     let message = "the VM, its disks and its seed are gone";
     let reason = *reason.unwrap_or(&Reason::Finished);
-    tell::say(closed(observed, now), ConditionType::VmCleanedUp, true, reason, message)
+    tell::say(status, ConditionType::VmCleanedUp, true, reason, message)
 }
 
 /// A person takes over: the claim says what may remain, and then it goes.
 pub(super) fn abandoned(observed: &Observed, now: Timestamp) -> ClaimPlan {
-    let told = api::condition::find(&observed.status().conditions, ConditionType::VmCleanedUp)
-        .is_some_and(|condition| condition.reason == Reason::Abandoned.as_str());
+    let conditions = &observed.status().conditions;
+    let told = [ConditionType::VmCleanedUp, ConditionType::Deregistered].iter().any(|about| {
+        api::condition::find(conditions, *about).is_some_and(|told| told.reason == Reason::Abandoned.as_str())
+    });
     if told && observed.is_going() {
         return Plan { finalizer: Finalizer::Remove, ..Plan::rest() };
     }
@@ -104,8 +119,20 @@ pub(super) fn abandoned(observed: &Observed, now: Timestamp) -> ClaimPlan {
         // What was given up stays said: nobody has seen it go.
         return Plan { status: Some(closed(observed, now)), ..Plan::rest() };
     }
-    let id = observed.status().allocation.as_ref().map(|allocation| allocation.vm_id.to_string()).unwrap_or_default();
-    let message = format!("VM {id}, its disks and its seed may remain: they were given up by annotation");
-    let status = tell::say(tell::as_is(observed), ConditionType::VmCleanedUp, false, Reason::Abandoned, message);
-    Plan { status: Some(status), ..Plan::rest() }
+    Plan { status: Some(given_up(observed)), ..Plan::rest() }
+}
+
+/// The status that names what may remain.
+fn given_up(observed: &Observed) -> MachineClaimStatus {
+    let mut status = tell::as_is(observed);
+    if holds_machine(&observed.claim) {
+        let id = status.allocation.as_ref().map(|held| held.vm_id.to_string()).unwrap_or_default();
+        let message = format!("VM {id}, its disks and its seed may remain: they were given up by annotation");
+        status = tell::say(status, ConditionType::VmCleanedUp, false, Reason::Abandoned, message);
+    }
+    if let Some(runner) = observed.status().runner.as_ref().filter(|_| farewell::is_registered(observed.status())) {
+        let message = format!("runner {} may remain at the platform: it was given up by annotation", runner.name);
+        status = tell::say(status, ConditionType::Deregistered, false, Reason::Abandoned, message);
+    }
+    status
 }

@@ -119,11 +119,73 @@ pub(super) fn life_so_far() -> impl Strategy<Value = MachineClaim> {
         1 => Just(bound(claim())),
         1 => Just(busy(claim())),
         1 => Just(draining()),
+        3 => a_runner(),
         1 => (0_i32..2).prop_map(|exit| finished(claim(), exit)),
         2 => Just(doomed(claim())),
         1 => Just(gone_without_vm()),
         1 => (0_i32..2).prop_map(|exit| gone(finished(claim(), exit))),
     ]
+}
+
+/// A claim with a runner, at any point after its agent was believed.
+fn a_runner() -> impl Strategy<Value = MachineClaim> {
+    let drained = option::of((0_i64..900, option::of(900_i64..NOW)));
+    let life = select(vec![bound(pooled()), busy(pooled()), finished(pooled(), 0)]);
+    (life, any::<bool>(), drained, option::weighted(0.2, 400_i64..NOW), option::weighted(0.2, 400_i64..NOW)).prop_map(
+        |(claim, known, drain, vm, runner)| {
+            let over = ended(status_of(&claim).phase);
+            with(claim, |claim| {
+                let status = claim.status.as_mut().unwrap();
+                let id = known.then(|| "7".to_owned());
+                status.runner =
+                    Some(api::RunnerRegistration { name: "hf-1".to_owned(), id, credential_expires_at: None });
+                status.drain = drain.map(|(asked, confirmed)| api::Drain {
+                    requested_at: at(asked).into(),
+                    confirmed_at: confirmed.map(|confirmed| at(confirmed).into()),
+                });
+                if over {
+                    let [vm_gone_at, runner_gone_at] = [vm, runner].map(|gone| gone.map(|gone| at(gone).into()));
+                    status.teardown = Some(api::Teardown { vm_gone_at, runner_gone_at });
+                }
+            })
+        },
+    )
+}
+
+fn removal() -> impl Strategy<Value = Removal> {
+    prop_oneof![Just(Removal::Gone), Just(Removal::Busy), Just(Removal::Unknown("no answer".to_owned()))]
+}
+
+prop_compose! {
+    fn farewell()(
+        asking: bool, since in option::of(0_i64..NOW), later in 0_i64..200, removal in removal(), times in 0_u32..9,
+        forced: bool, answered in prop::bool::weighted(0.7),
+    ) -> Farewell {
+        let mode = if forced { Mode::Force } else { Mode::IfIdle };
+        let answer = since.filter(|_| answered).map(|since| Answer { mode, removal, at: at(since + later), times });
+        Farewell { since: since.map(at), asking, answer }
+    }
+}
+
+fn work() -> impl Strategy<Value = Work> {
+    let result = select(api::JobResult::ALL.to_vec());
+    let over = (result, 0_i64..NOW, 0_i64..NOW);
+    prop_oneof![
+        2 => Just(Work::None),
+        1 => Just(Work::Current),
+        1 => over.prop_map(|(result, ended, seen)| Work::Ended(JobEnd { result, ended: at(ended), seen: at(seen) })),
+    ]
+}
+
+prop_compose! {
+    /// Whatever may be known of a runner.
+    pub(super) fn runner()(
+        state in select(vec![RunnerState::Idle, RunnerState::Busy, RunnerState::Offline, RunnerState::Gone]),
+        since in 0_i64..NOW, later in 0_i64..600, listed: bool, work in work(), farewell in farewell(),
+    ) -> Runner {
+        let standing = Standing { state, since: at(since), seen: at(since + later) };
+        Runner { standing: listed.then_some(standing), work, farewell }
+    }
 }
 
 fn nothing_free() -> Obstacle {
@@ -171,10 +233,10 @@ prop_compose! {
     /// Anything that can be observed.
     pub(super) fn observed()(
         claim in any_claim(), gate in gate(), offer in offer(), away in prop::bool::weighted(0.1), errands in errands(),
-        sight in sight(), life in life(), attempts in 1_u32..6,
+        sight in sight(), life in life(), runner in runner(), attempts in 1_u32..6,
     ) -> Observed {
         let (claim, policy) = (Arc::new(claim), Policy { attempts, ..POLICY });
-        let known = Observed { claim, gate, offer, reach: Reach::Connected, errands, sight, life, policy };
+        let known = Observed { claim, gate, offer, reach: Reach::Connected, errands, sight, life, runner, policy };
         if !away {
             return known;
         }

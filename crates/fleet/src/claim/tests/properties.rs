@@ -18,7 +18,9 @@ fn end(claim: &MachineClaim) -> Option<Timestamp> {
     };
     let created = api::Moment::from(claim.metadata.creation_timestamp.as_ref().unwrap().0);
     let working = proven && status.busy_time.is_some();
-    let extra = limits.drain_timeout.filter(|_| working).map_or(Duration::ZERO, api::Span::as_duration);
+    // The platform may have given it a job.
+    let listed = proven && status.runner.is_some();
+    let extra = limits.drain_timeout.filter(|_| working || listed).map_or(Duration::ZERO, api::Span::as_duration);
     let ends = [
         plus(Some(&created), limits.max_lifetime).map(|end| end.checked_add(extra).unwrap()),
         plus(status.first_running_time.as_ref(), limits.bootstrap_timeout).filter(|_| booting),
@@ -26,7 +28,7 @@ fn end(claim: &MachineClaim) -> Option<Timestamp> {
         plus(status.busy_time.as_ref(), limits.job_timeout)
             .filter(|_| proven)
             .map(|end| end.checked_add(secs(30)).unwrap()),
-        plus(status.ready_time.as_ref(), limits.idle_timeout).filter(|_| proven && !working),
+        plus(status.ready_time.as_ref(), limits.idle_timeout).filter(|_| proven && !working && !listed),
     ];
     ends.into_iter().flatten().min()
 }
@@ -36,19 +38,36 @@ fn is_over(status: Option<&MachineClaimStatus>) -> bool {
     matches!(phase, Some(Phase::Terminating | Phase::Succeeded | Phase::Failed))
 }
 
-/// Whether somebody has seen that nothing of the claim is left outside Kubernetes.
-fn nothing_is_left(observed: &Observed) -> bool {
+/// Whether somebody has seen that nothing of the VM is left.
+fn vm_is_gone(observed: &Observed) -> bool {
     let status = observed.claim.status.clone().unwrap_or_default();
-    let Some(held) = status.allocation else { return true };
     let recorded = status.teardown.is_some_and(|teardown| teardown.vm_gone_at.is_some());
-    let word = observed.claim.metadata.annotations.as_ref().and_then(|all| all.get(ABANDON));
     let discarded = observed.errands.certain && observed.errands.done.contains(&Job::Discard);
     let seen = match &observed.sight {
         Sight::Absent { remains } => remains.is_empty() && discarded,
         Sight::Foreign { settled, .. } => *settled && discarded,
         Sight::Unasked | Sight::Unknown(_) | Sight::Locked { .. } | Sight::Ours { .. } => false,
     };
-    recorded || seen || word.is_some_and(|word| *word == held.vm_id.to_string())
+    status.allocation.is_none() || recorded || seen
+}
+
+/// Whether the platform has said that nothing of the runner is left, and nothing can come.
+fn runner_is_gone(observed: &Observed) -> bool {
+    let status = observed.claim.status.clone().unwrap_or_default();
+    let Some(runner) = status.runner else { return true };
+    let recorded = status.teardown.is_some_and(|teardown| teardown.runner_gone_at.is_some());
+    let Farewell { since, answer, .. } = &observed.runner.farewell;
+    let said = answer.as_ref().filter(|answer| answer.removal == Removal::Gone).map(|answer| answer.at);
+    let answered = runner.id.is_some() || status.busy_time.is_some();
+    let settled = answered || said.zip(*since).is_some_and(|(said, since)| said.duration_since(since).as_secs() >= 60);
+    recorded || (said.is_some() && settled)
+}
+
+/// Whether a person has given up what is left.
+fn is_given_up(observed: &Observed) -> bool {
+    let held = observed.claim.status.as_ref().and_then(|status| status.allocation.as_ref());
+    let word = observed.claim.metadata.annotations.as_ref().and_then(|all| all.get(ABANDON));
+    word.zip(held).is_some_and(|(word, held)| *word == held.vm_id.to_string())
 }
 
 proptest! {
@@ -85,7 +104,12 @@ proptest! {
         for step in plan(&observed, at(NOW)).steps {
             let touches = match step {
                 Step::Resize | Step::Configure | Step::Start | Step::DetachSeed | Step::Stop | Step::Destroy => true,
-                Step::Clone | Step::StageSeed | Step::DiscardSeed | Step::RemoveLeftover(_) | Step::Delete => false,
+                Step::Clone
+                | Step::StageSeed
+                | Step::DiscardSeed
+                | Step::RemoveLeftover(_)
+                | Step::Deregister { .. }
+                | Step::Delete => false,
             };
             prop_assert!(!touches || matches!(observed.sight, Sight::Ours { .. }), "{} after {:?}", step, observed.sight);
             if step == Step::Clone {
@@ -98,17 +122,36 @@ proptest! {
     #[test]
     fn p7_r3_6_a_claim_goes_and_its_end_is_told_only_when_nothing_is_left(observed in any::observed()) {
         let plan = plan(&observed, at(NOW));
-        let left = !nothing_is_left(&observed);
-        prop_assert!(!(plan.finalizer == Finalizer::Remove && left), "{:?}", observed.sight);
-        prop_assert!(!(plan.steps.contains(&Step::Delete) && left), "{:?}", observed.sight);
-        let says_gone = |status: &MachineClaimStatus| api::condition::holds(&status.conditions, ConditionType::VmCleanedUp);
-        let before = observed.claim.status.as_ref().is_some_and(says_gone);
-        let told = plan.status.as_ref().is_some_and(says_gone) && !before;
-        let word = observed.claim.metadata.annotations.as_ref().and_then(|all| all.get(ABANDON));
-        prop_assert!(!told || (!left && word.is_none_or(|word| word != "6000")), "{:?}", observed.sight);
-        if matches!(observed.reach, Reach::Away(_)) && holds_machine(&observed.claim) && word.is_none() {
+        let given_up = is_given_up(&observed);
+        let nothing = vm_is_gone(&observed) && runner_is_gone(&observed);
+        let left = !(given_up || nothing);
+        prop_assert!(!(plan.finalizer == Finalizer::Remove && left), "{:?} {:?}", observed.sight, observed.runner);
+        prop_assert!(!(plan.steps.contains(&Step::Delete) && left), "{:?} {:?}", observed.sight, observed.runner);
+        let told = |about: ConditionType| {
+            let says_gone = |status: &MachineClaimStatus| api::condition::holds(&status.conditions, about);
+            plan.status.as_ref().is_some_and(says_gone) && !observed.claim.status.as_ref().is_some_and(says_gone)
+        };
+        prop_assert!(!told(ConditionType::VmCleanedUp) || (vm_is_gone(&observed) && !given_up), "{:?}", observed.sight);
+        let parted = runner_is_gone(&observed) && !given_up;
+        prop_assert!(!told(ConditionType::Deregistered) || parted, "{:?}", observed.runner);
+        if matches!(observed.reach, Reach::Away(_)) && holds_machine(&observed.claim) && !given_up {
             prop_assert_eq!(plan.finalizer, if needs_keeping(&observed) { Finalizer::Add } else { Finalizer::Keep });
-            prop_assert_eq!(plan.steps, []);
+            prop_assert!(plan.steps.iter().all(|step| matches!(step, Step::Deregister { .. })), "{:?}", plan.steps);
+        }
+    }
+
+    /// The second half of it: a machine that may have a job is let go by its own word and the platform's alone.
+    #[test]
+    fn p7_a_registered_runner_is_let_go_only_idle_or_at_its_end(observed in any::observed()) {
+        let plan = plan(&observed, at(NOW));
+        let status = observed.claim.status.clone().unwrap_or_default();
+        let over = observed.claim.metadata.deletion_timestamp.is_some() || is_over(observed.claim.status.as_ref());
+        for step in &plan.steps {
+            let Step::Deregister { name, mode, .. } = step else { continue };
+            prop_assert_eq!(Some(name), status.runner.as_ref().map(|runner| &runner.name));
+            prop_assert!(over == (*mode == Mode::Force), "{}", step);
+            prop_assert!(over || (status.busy_time.is_none() && observed.runner.work != Work::Current), "{}", step);
+            prop_assert!(!observed.runner.farewell.asking, "asked twice at a time");
         }
     }
 

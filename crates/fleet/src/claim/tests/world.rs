@@ -1,10 +1,14 @@
-//! A small world that claims live in: a hypervisor, an agent in each VM, and a shell that carries plans out and may die
-//! at any moment. It knows no trick that the real ones do not: what was seen may be old, calls get lost, answers too.
+//! A small world that claims live in: a hypervisor, a CI platform, an agent in each VM, and a shell that carries plans out
+//! and may die at any moment. It knows no trick that the real ones do not: what was seen may be old, calls get lost, answers too.
 
+mod agent;
 mod hypervisor;
 mod lives;
+mod platform;
+mod runners;
 mod shell;
 
+use self::agent::Mint;
 use super::*;
 
 /// How often a machine may be looked at before something must have gone round in circles.
@@ -46,6 +50,26 @@ enum Event {
     Begin,
     /// It ends.
     Finish(i32),
+    /// The service registers a runner.
+    Register(Mint),
+    /// The platform gives the runner a job, and says so or not.
+    Give { told: bool },
+    /// The platform ends the job; the runner never learns of it.
+    Cancel,
+    /// The pool needs the machine no more.
+    Drain,
+    /// The agent cannot reach us.
+    Cut,
+    /// It can again.
+    Mend,
+    /// The agent and its runner hang.
+    Hang,
+    /// The platform does not answer.
+    PlatformAway,
+    /// It does again.
+    PlatformBack,
+    /// The next answer of the platform is lost.
+    Mute,
 }
 
 /// How a call goes wrong.
@@ -90,6 +114,15 @@ struct World {
     passes: usize,
     /// Every write to the claim, by what it is: the phase after it.
     history: Vec<Option<Phase>>,
+    platform: platform::Platform,
+    agent: agent::Agent,
+    /// When the agent asks for its order, and the platform's runners are listed.
+    asks_at: Timestamp,
+    farewell: Farewell,
+    /// The platform's answer on its way.
+    answer: Option<Answer>,
+    /// Somebody did what kills jobs.
+    excused: bool,
 }
 
 /// What happens to the next write.
@@ -116,6 +149,12 @@ impl World {
             due: Some(at(FIRST)),
             passes: 0,
             history: Vec::new(),
+            platform: platform::Platform::default(),
+            agent: agent::Agent::default(),
+            asks_at: at(FIRST),
+            farewell: Farewell::default(),
+            answer: None,
+            excused: false,
         }
     }
 
@@ -125,12 +164,15 @@ impl World {
 
     /// Lets time pass, with everything that happens in it.
     fn pass_until(&mut self, end: Timestamp) {
-        while let Some(next) =
-            [self.due, self.hypervisor.next()].into_iter().flatten().min().filter(|next| *next <= end)
-        {
+        while let Some(next) = self.next().filter(|next| *next <= end) {
             self.now = self.now.max(next);
             if self.hypervisor.settle(self.now) {
                 self.due = Some(self.now);
+            }
+            self.live_on();
+            self.hear();
+            if self.claim.is_some() && self.asks_at <= self.now {
+                self.ask();
             }
             self.check();
             if self.due.is_some_and(|due| due <= self.now) && self.claim.is_some() {
@@ -144,13 +186,22 @@ impl World {
         self.now = self.now.max(end);
     }
 
+    /// When something happens by itself.
+    fn next(&self) -> Option<Timestamp> {
+        let answer = self.answer.as_ref().map(|answer| answer.at);
+        let asks = self.claim.is_some().then_some(self.asks_at);
+        [self.due, self.hypervisor.next(), self.platform.next(), answer, asks].into_iter().flatten().min()
+    }
+
     /// What must be true at every moment.
-    fn check(&self) {
+    fn check(&mut self) {
+        self.check_work();
         let ours: Vec<&str> = self.hypervisor.ours().collect();
         assert!(ours.len() <= 1, "two VMs at a time: {ours:?}");
         let Some(claim) = &self.claim else {
             assert_eq!(ours, [""; 0], "a claim went before its VM");
             assert_eq!(self.hypervisor.traces(), Vec::<String>::new(), "a claim went before all traces of its VM");
+            assert_eq!(self.platform.traces(), [""; 0], "a claim went before its runner");
             return;
         };
         for owner in ours {
@@ -182,8 +233,14 @@ impl World {
             Event::Conflict => self.fate = Fate::Refused,
             Event::Call(fault) => self.hypervisor.faults.push_back(fault),
             Event::Delete => self.delete(),
-            Event::PowerOff => self.hypervisor.power_off(),
-            Event::RemovedByHand => self.hypervisor.remove_ours(),
+            Event::PowerOff => {
+                self.excused = true;
+                self.hypervisor.power_off();
+            }
+            Event::RemovedByHand => {
+                self.excused = true;
+                self.hypervisor.remove_ours();
+            }
             Event::Intruder { marked } => {
                 let number = self.allocation().map_or(self.next_number, |held| held.vm_id.0);
                 self.hypervisor.intrude(number, marked);
@@ -192,18 +249,50 @@ impl World {
             Event::Back => self.away = false,
             Event::Bind => self.bind('k'),
             Event::Steal => self.bind('x'),
+            // What a runner begins, the platform gave it.
+            Event::Begin if self.claim.as_ref().is_some_and(|claim| claim.spec.workload.runner.is_some()) => {}
             Event::Begin => self.report(bootstrap::started),
-            Event::Finish(exit_code) => self.report(|claim, now| {
-                bootstrap::finished(claim, &Ended { exit_code: Some(exit_code), ..Ended::default() }, now)
-            }),
+            Event::Finish(exit_code) => self.finish(exit_code),
+            Event::Register(mint) => self.register(mint),
+            Event::Give { told } => self.platform.give(self.now, told),
+            Event::Cancel => {
+                self.platform.end(api::JobResult::Cancelled, self.now);
+                self.due = self.due.map(|_| self.now);
+            }
+            Event::Drain => {
+                let drained = self.claim.as_ref().and_then(|claim| drain(claim, "it is not needed", self.now));
+                if let Some(status) = drained {
+                    self.write(&status);
+                }
+            }
+            Event::Cut => self.agent.cut = self.agent.cut.or(Some(self.now)),
+            Event::Mend => self.agent.cut = None,
+            Event::Hang => (self.agent.hung, self.excused) = (true, true),
+            Event::PlatformAway => self.platform.away = true,
+            Event::PlatformBack => self.platform.away = false,
+            Event::Mute => self.platform.mute += 1,
         }
         // Somebody rings, or will soon.
         self.due = self.due.or(self.claim.is_some().then_some(self.now + secs(5)));
         self.check();
     }
 
+    /// The work ends, at the platform first; a runner without a job has no work that could.
+    fn finish(&mut self, exit_code: i32) {
+        let runs = self.claim.as_ref().is_some_and(|claim| claim.spec.workload.runner.is_some());
+        if runs && (!self.platform.works() || self.agent.cut.is_some() || self.agent.hung) {
+            return;
+        }
+        let result = if exit_code == 0 { api::JobResult::Succeeded } else { api::JobResult::Failed };
+        self.platform.end(result, self.now);
+        self.report(|claim, now| {
+            bootstrap::finished(claim, &Ended { exit_code: Some(exit_code), ..Ended::default() }, now)
+        });
+    }
+
     /// The process is another one.
     fn crash(&mut self) {
+        (self.farewell, self.answer) = (Farewell::default(), None);
         (self.notes, self.promise, self.began) = (shell::Notes::default(), None, self.now);
         self.due = Some(self.now + secs(1));
     }

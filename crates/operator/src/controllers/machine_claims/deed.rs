@@ -120,7 +120,7 @@ impl MachineClaims {
                 let task = hypervisor.remove_leftover(&subject.vm, &volume).await?;
                 note.begun(Job::Sweep, task);
             }
-            Step::Delete => {}
+            Step::Deregister { .. } | Step::Delete => {}
         }
         Ok(())
     }
@@ -137,7 +137,7 @@ const fn job(step: &Step) -> Job {
         Step::DiscardSeed => Job::Discard,
         Step::Stop => Job::Stop,
         Step::Destroy => Job::Destroy,
-        Step::RemoveLeftover(_) | Step::Delete => Job::Sweep,
+        Step::RemoveLeftover(_) | Step::Deregister { .. } | Step::Delete => Job::Sweep,
     }
 }
 

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use runtime::{Driver, Entry, Key};
 
 use super::super::hypervisor_clusters::target;
+use super::farewell::Farewells;
 use super::notes::Notes;
 use super::{MachineClaims, Sources, allocation, figures, uid};
 use crate::site::Sites;
@@ -14,23 +15,30 @@ use crate::site::Sites;
 /// What a controller remembers, for whoever wires it.
 pub struct Memory {
     pub(super) notes: Notes,
+    pub(super) farewells: Farewells,
     pub(super) clock: Clock,
 }
 
 /// Looks again when a machine moves or what claims refer to changes, and forgets what is gone.
 pub fn wire(driver: Driver<MachineClaims>, memory: Memory, sites: &Sites, sources: &Sources) -> Driver<MachineClaims> {
-    let Memory { notes, clock } = memory;
+    let Memory { notes, farewells, clock } = memory;
     figures::follow(&sources.claims, sites.leadership(), sites.parts());
     let registry = sites.clone();
     sources.claims.subscribe(move |change| {
-        if let (Some(Entry::Readable(gone)), None) = (change.before, change.after) {
-            release(&registry, &notes, gone, clock.now());
+        let (before, after) = (change.before.and_then(Entry::readable), change.after.and_then(Entry::readable));
+        let lost = |claim: &&MachineClaim| claim::holds_machine(claim) && after.is_some_and(is_without_vm);
+        if let Some(claim) = before.filter(|claim| change.after.is_none() || lost(claim)) {
+            release(&registry, &notes, claim, clock.now());
+        }
+        if let Some(gone) = before.filter(|_| change.after.is_none()) {
+            farewells.forget(&uid(gone));
         }
         true
     });
     let (all, waiting) = (sources.claims.clone(), sources.claims.clone());
     driver
         .heeds(sites.machines())
+        .heeds(sources.platforms.bell())
         .watches(&sources.clusters, move |cluster| {
             let key = Key::of(&cluster.metadata);
             let concerned = |claim: &MachineClaim| match allocation(claim) {
@@ -49,7 +57,13 @@ pub fn wire(driver: Driver<MachineClaims>, memory: Memory, sites: &Sites, source
         })
 }
 
-/// A claim is gone: so is everything that was kept for it.
+/// Whether a claim says that its VM is gone.
+fn is_without_vm(claim: &MachineClaim) -> bool {
+    let teardown = claim.status.as_ref().and_then(|status| status.teardown.as_ref());
+    teardown.is_some_and(|teardown| teardown.vm_gone_at.is_some())
+}
+
+/// A claim's VM is gone: so is everything that was kept for it.
 fn release(sites: &Sites, notes: &Notes, claim: &MachineClaim, now: Timestamp) {
     notes.forget(&uid(claim));
     if let Some(allocation) = allocation(claim) {

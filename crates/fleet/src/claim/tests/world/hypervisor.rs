@@ -145,7 +145,7 @@ impl Hypervisor {
                 self.volumes.remove(&number);
                 return Answer::Done;
             }
-            Step::Resize | Step::Configure | Step::DetachSeed | Step::Delete => {
+            Step::Resize | Step::Configure | Step::DetachSeed | Step::Deregister { .. } | Step::Delete => {
                 return self.change(step, number, allocation);
             }
         };
@@ -218,6 +218,7 @@ impl Hypervisor {
             | Step::Stop
             | Step::Destroy
             | Step::RemoveLeftover(_)
+            | Step::Deregister { .. }
             | Step::Delete => {}
         }
         Answer::Done

@@ -67,11 +67,17 @@ impl World {
 
     /// What is known of the claim now.
     pub(super) fn observe(&mut self) -> Observed {
+        let runner = self.runner();
+        Observed { runner, ..self.observe_vm() }
+    }
+
+    fn observe_vm(&mut self) -> Observed {
         let claim = self.claim.clone().expect("a claim");
         let nothing = Observed { gate: Gate::Unasked, errands: Errands::default(), ..seen(claim.clone()) };
         match (stage(&claim), self.allocation().cloned()) {
             (api::Step::Gone, _) | (_, None) if claim.metadata.deletion_timestamp.is_some() => nothing,
             (api::Step::Gone, _) => nothing,
+            (_, Some(_)) if !holds_machine(&claim) => nothing,
             (_, None) => self.gated(nothing),
             (_, Some(_)) if self.away => Observed { reach: Reach::Away("it is away".to_owned()), ..nothing },
             (stage, Some(held)) => self.inquire(nothing, stage, &held),
@@ -224,6 +230,10 @@ impl World {
             self.delete();
             return true;
         }
+        if let Step::Deregister { name, mode, .. } = step {
+            self.part(name, *mode);
+            return true;
+        }
         let held = self.allocation().cloned().expect("a step for a VM that is written down");
         let (job, attempt) = (job_of(step), self.attempts());
         self.notes.touched = true;
@@ -269,6 +279,6 @@ fn job_of(step: &Step) -> Job {
         Step::DiscardSeed => Job::Discard,
         Step::Stop => Job::Stop,
         Step::Destroy => Job::Destroy,
-        Step::RemoveLeftover(_) | Step::Delete => Job::Sweep,
+        Step::RemoveLeftover(_) | Step::Deregister { .. } | Step::Delete => Job::Sweep,
     }
 }

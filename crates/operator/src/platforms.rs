@@ -1,0 +1,48 @@
+//! The CI platforms, as far as claims need them: how a runner stands, what became of its job, and letting it go.
+
+use std::sync::LazyLock;
+
+use api::RunnerRegistration;
+use fleet::claim::{Mode, Removal, Standing, Work};
+use futures::future::BoxFuture;
+use runtime::{Bell, Key};
+
+/// What claims ask of the platforms that their runners are registered at.
+pub trait Platforms: Send + Sync {
+    /// How a runner of that source stands, by the complete listings since its id was known.
+    fn standing(&self, source: &Key, runner: &RunnerRegistration) -> Option<Standing>;
+
+    /// What the platform says of the job that the claim's runner took.
+    fn work(&self, claim: &Key) -> Work;
+
+    /// Asks the source's platform to let a runner go: by its id, or by its name while there is none.
+    fn deregister(&self, source: &Key, runner: RunnerRegistration, mode: Mode) -> BoxFuture<'static, Removal>;
+
+    /// Rung with the key of a claim whose standing or work has changed, and after every listing in which its runner is
+    /// offline or gone: how long that lasts decides.
+    fn bell(&self) -> &Bell;
+}
+
+/// No platform: no source is connected.
+pub struct Unconnected;
+
+static SILENT: LazyLock<Bell> = LazyLock::new(Bell::default);
+
+impl Platforms for Unconnected {
+    fn standing(&self, _: &Key, _: &RunnerRegistration) -> Option<Standing> {
+        None
+    }
+
+    fn work(&self, _: &Key) -> Work {
+        Work::None
+    }
+
+    fn deregister(&self, source: &Key, _: RunnerRegistration, _: Mode) -> BoxFuture<'static, Removal> {
+        let why = format!("RunnerSource {source} is not connected");
+        Box::pin(async move { Removal::Unknown(why) })
+    }
+
+    fn bell(&self) -> &Bell {
+        &SILENT
+    }
+}
