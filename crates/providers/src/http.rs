@@ -177,7 +177,8 @@ impl Client {
         let response = tokio::time::timeout(call.timeout, self.transport.clone().oneshot(request));
         let response = response.await.map_err(|_elapsed| TransportError::TimedOut { after: call.timeout })??;
         let (head, body) = response.into_parts();
-        if head.status.is_redirection() {
+        // What has not changed since the caller last saw it leads nowhere else.
+        if head.status.is_redirection() && head.status != StatusCode::NOT_MODIFIED {
             return Err(TransportError::Redirected { status: head.status, location: location(&head.headers) });
         }
         let reason = reason(&head);

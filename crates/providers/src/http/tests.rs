@@ -45,6 +45,12 @@ async fn an_answer_in_process_carries_its_reason_phrase_like_a_real_one() {
 }
 
 #[tokio::test]
+async fn what_has_not_changed_is_an_answer_and_no_redirect() {
+    let client = client(|_| Ok(response(304)));
+    assert_eq!(client.send(call("/")).await.unwrap().status, 304);
+}
+
+#[tokio::test]
 async fn a_redirect_is_refused_and_named_without_its_query() {
     let client = client(|_| {
         let mut response = response(301);

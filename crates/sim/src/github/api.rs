@@ -101,6 +101,7 @@ pub(crate) struct Found {
 
 const SITE: &[Below] = &[Below::Site];
 const REPOSITORY: &[Below] = &[Below::Repository];
+const ORGANIZATION: &[Below] = &[Below::Organization];
 const OWNERS: &[Below] = &[Below::Repository, Below::Organization];
 const GROUPED: &[Below] = &[Below::Organization, Below::Enterprise];
 const ALL: &[Below] = &[Below::Repository, Below::Organization, Below::Enterprise];
@@ -147,6 +148,7 @@ static ROUTES: &[Route] = &[
     route("DELETE", ALL, "/actions/runners/{runner_id}/labels/{name}", Need::ChangeRunners, labels::remove),
     route("GET", GROUPED, "/actions/runner-groups", Need::SeeRunners, groups::list),
     route("GET", GROUPED, "/actions/runner-groups/{runner_group_id}", Need::SeeRunners, groups::get),
+    route("GET", ORGANIZATION, "/repos", Need::Anyone, runs::of_organization),
     route("GET", REPOSITORY, "", Need::Anyone, runs::repository),
     route("GET", REPOSITORY, "/actions/runs", Need::SeeActions, runs::list),
     route("GET", REPOSITORY, "/actions/runs/{run_id}", Need::SeeActions, runs::get),

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct Report {
     /// The cases, in the order they ran.
     pub entries: Vec<Entry>,
-    /// What may still be on the hypervisor; empty if all is well.
+    /// What may still be there; empty if all is well.
     pub residue: Vec<String>,
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Call, page, view};
 use crate::github::failure::{Failure, Outcome};
-use crate::github::model::{Run, State, verdict};
+use crate::github::model::{Run, Scope, State, verdict};
 use crate::github::wire::Reply;
 
 /// What a filtered list gives at most.
@@ -16,6 +16,15 @@ pub(super) fn repository(call: &Call<'_>) -> Outcome {
     let mut view = view::repository(&call.world.addresses(), repository, true);
     (view["network_count"], view["subscribers_count"]) = (json!(0), json!(0));
     Ok(Reply::json(200, view))
+}
+
+pub(super) fn of_organization(call: &Call<'_>) -> Outcome {
+    let Scope::Organization(name) = call.scope()? else { return Err(Failure::not_found()) };
+    let at = call.world.addresses();
+    let state = call.world.state();
+    let own = state.repositories.values().filter(|known| known.owner() == name);
+    let items: Vec<Value> = own.map(|known| view::repository(&at, known, true)).collect();
+    Ok(page::bare(call, items))
 }
 
 pub(super) fn list(call: &Call<'_>) -> Outcome {
