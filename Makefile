@@ -9,10 +9,11 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Your own kubectl, else the one that `make tools` builds.
 KUBECTL ?= $(or $(shell command -v kubectl),$(shell hack/tools.sh --path kubectl))
 
-# What the lanes run: a control plane, and clients that others wrote. helm is built by `make tools` and is not among them
-# yet.
+# What the lanes run: a control plane, clients that others wrote, and a CI platform. helm is built by `make tools` and is
+# not among them yet.
 PLANE_TOOLS := etcd kube-apiserver kubectl kube-controller-manager
 CLIENT_TOOLS := go-proxmox ansible-playbook proxmox-oracle octokit
+PLATFORM_TOOLS := gitea-runner gitea
 
 # Everything is compiled once, programs and tests together, so that no lane finds other features than the one before.
 # $(1): the lanes, in order.
@@ -102,7 +103,7 @@ agent: rust ## Build the agent for VM images: one static program, target/agent/h
 docker-build: ## Build the container image (later).
 	$(call later,the installation manifests)
 
-.PHONY: tools tools-etcd tools-kubernetes tools-clients tools-helm
+.PHONY: tools tools-etcd tools-kubernetes tools-clients tools-gitea tools-helm
 tools: rust go python npm ## Build the third-party programs that tests run, into a cache outside the tree.
 	@hack/tools.sh
 tools-etcd: go ## Only etcd.
@@ -111,6 +112,8 @@ tools-kubernetes: go ## Only kube-apiserver, kubectl and kube-controller-manager
 	@hack/tools.sh kubernetes
 tools-clients: rust go python npm ## Only clients that others wrote, and the schemas that they publish.
 	@hack/tools.sh $(CLIENT_TOOLS)
+tools-gitea: go ## Only the Gitea server and its runner.
+	@hack/tools.sh $(PLATFORM_TOOLS)
 tools-helm: go ## Only helm.
 	@hack/tools.sh helm
 
@@ -141,8 +144,8 @@ rust go python npm:
 # Programs given by KUBEBUILDER_ASSETS are used as they are; the controllers are usually not among them.
 tools-for-tests: rust go python npm
 ifeq ($(KUBEBUILDER_ASSETS),)
-	@hack/tools.sh $(PLANE_TOOLS) $(CLIENT_TOOLS)
+	@hack/tools.sh $(PLANE_TOOLS) $(CLIENT_TOOLS) $(PLATFORM_TOOLS)
 else
 	@test -x "$(KUBEBUILDER_ASSETS)/kube-controller-manager" || hack/tools.sh kube-controller-manager
-	@hack/tools.sh $(CLIENT_TOOLS)
+	@hack/tools.sh $(CLIENT_TOOLS) $(PLATFORM_TOOLS)
 endif

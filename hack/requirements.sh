@@ -8,8 +8,9 @@ set -euo pipefail
 
 # Each row: which language needs it (or any), the command that must succeed, the packages that bring it, what it is for.
 packages=(
-  "any|exists cc|gcc libc6-dev|links Rust programs and compiles the cryptography library"
+  "any|exists cc|gcc libc6-dev|links Rust programs, and compiles the cryptography library and Gitea's database"
   "any|exists flock|util-linux|lets two runs share one build of the tools"
+  "go|exists git|git|keeps the repositories of the Gitea server that tests run"
   "npm|exists npm|npm|fetches the schemas that GitHub publishes; the simulated GitHub is held to them"
   "python|python3 -c 'import ensurepip'|python3 python3-venv|runs clients written in Python against our servers"
 )

@@ -22,6 +22,8 @@ programs=(
   "go-proxmox              go-proxmox  go      github.com/luthermonson/go-proxmox  ."
   "ansible-playbook        python      python  ansible-core                        ansible-core"
   "proxmox-oracle          oracles     cargo   proxmox-api                         proxmox-oracle"
+  "gitea-runner            gitea-runner go     gitea.com/gitea/runner              gitea.com/gitea/runner"
+  "gitea                   gitea       go      code.gitea.io/gitea                 code.gitea.io/gitea"
   "helm                    helm        go      helm.sh/helm/v3                     helm.sh/helm/v3/cmd/helm"
   "github-api.json         octokit     npm     @octokit/openapi                    package/generated/api.github.com.json"
   "github-server-api.json  octokit     npm     @octokit/openapi                    package/generated/ghes-3.19.json"
@@ -49,14 +51,35 @@ go_version() {
 
 go_inputs() {
   linker_flags
+  build_tags
   go env GOVERSION GOOS GOARCH | tr '\n' ' '
 }
 
 go_build() {
-  # No C: the programs run on any Linux of this architecture. -mod=readonly: go.mod and go.sum are what was reviewed.
-  CGO_ENABLED=0 GOWORK=off GOFLAGS= \
-    go build -mod=readonly -buildvcs=false -trimpath -ldflags="$(linker_flags)" -o "$scratch/$program" "$package" &&
+  local tags
+  tags=$(build_tags)
+  # No C where it can be done without: the programs run on any Linux of this architecture. -mod=readonly: go.mod and
+  # go.sum are what was reviewed.
+  CGO_ENABLED=$([[ $tags ]] && echo 1 || echo 0) GOWORK=off GOFLAGS= \
+    go build -mod=readonly -buildvcs=false -trimpath -tags="$tags" -ldflags="$(linker_flags)" \
+    -o "$scratch/$program" "$package" &&
+    go_files &&
     mv "$scratch/$program" "$home/bin/$program"
+}
+
+# Gitea keeps its tables in SQLite, which is C.
+build_tags() {
+  [[ $directory != gitea ]] || printf 'sqlite,sqlite_unlock_notify'
+}
+
+# What a program reads while it runs: Gitea's pages and texts, beside bin/. Those of a module cannot be written to.
+go_files() {
+  [[ $directory == gitea ]] || return 0
+  local source
+  source=$(GOFLAGS=-mod=readonly go list -m -f '{{.Dir}}' "$dependency") &&
+    rm -rf "$home"/{options,templates,public} &&
+    cp -r "$source"/{options,templates,public} "$home" &&
+    chmod -R u+w "$home"/{options,templates,public}
 }
 
 # Built outside its own repository a program does not know its version: kubectl then refuses to parse what the server
@@ -71,6 +94,7 @@ linker_flags() {
       # A fixed date: the same sources give the same program.
       flags+=" -X $name.gitTreeState=clean -X $name.buildDate=1970-01-01T00:00:00Z"
       ;;
+    gitea) flags+=" -X main.Version=${version#v}" ;;
     helm) flags+=" -X helm.sh/helm/v3/internal/version.version=$version" ;;
   esac
   printf '%s\n' "$flags"

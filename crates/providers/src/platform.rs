@@ -19,6 +19,7 @@
 
 mod capability;
 mod error;
+pub mod gitea;
 pub mod github;
 mod health;
 mod hook;

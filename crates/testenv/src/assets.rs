@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 /// The versions are stated once, in the Go modules that build the programs.
 const ETCD_MODULE: &str = include_str!("../../../tools/etcd/go.mod");
 const KUBERNETES_MODULE: &str = include_str!("../../../tools/kubernetes/go.mod");
+const GITEA_MODULE: &str = include_str!("../../../tools/gitea/go.mod");
+const GITEA_RUNNER_MODULE: &str = include_str!("../../../tools/gitea-runner/go.mod");
 
 /// A real program that tests run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,10 @@ pub enum Tool {
     KubeControllers,
     /// The command line.
     Kubectl,
+    /// The Gitea server.
+    Gitea,
+    /// What runs the jobs of Gitea.
+    GiteaRunner,
 }
 
 /// A program that is not where it should be, and what to do about it.
@@ -37,6 +43,16 @@ impl Tool {
             Self::KubeApiserver => "kube-apiserver",
             Self::KubeControllers => "kube-controller-manager",
             Self::Kubectl => "kubectl",
+            Self::Gitea => "gitea",
+            Self::GiteaRunner => "gitea-runner",
+        }
+    }
+
+    /// Whether `KUBEBUILDER_ASSETS` is the place for it.
+    fn is_of_kubernetes(self) -> bool {
+        match self {
+            Self::Etcd | Self::KubeApiserver | Self::KubeControllers | Self::Kubectl => true,
+            Self::Gitea | Self::GiteaRunner => false,
         }
     }
 
@@ -49,7 +65,7 @@ impl Tool {
 
     fn locate(self, assets: Option<&Path>, cache: &Path, is_file: impl Fn(&Path) -> bool) -> Result<PathBuf, Missing> {
         let built = cache.join("hyperfleet/tools").join(self.directory()).join("bin").join(self.program());
-        let given = assets.map(|assets| assets.join(self.program()));
+        let given = assets.filter(|_| self.is_of_kubernetes()).map(|assets| assets.join(self.program()));
         let (looked_at, remedy) = match given {
             // The archives that KUBEBUILDER_ASSETS usually points at do not carry this one.
             Some(given) if self == Self::KubeControllers && !is_file(&given) => {
@@ -71,6 +87,8 @@ impl Tool {
             Self::KubeApiserver | Self::KubeControllers | Self::Kubectl => {
                 ("kubernetes", version(KUBERNETES_MODULE, "k8s.io/kubernetes"))
             }
+            Self::Gitea => ("gitea", version(GITEA_MODULE, "code.gitea.io/gitea")),
+            Self::GiteaRunner => ("gitea-runner", version(GITEA_RUNNER_MODULE, "gitea.com/gitea/runner")),
         };
         format!("{name}-{version}")
     }
@@ -140,8 +158,15 @@ mod tests {
     }
 
     #[test]
+    fn assets_are_no_place_for_gitea() {
+        let found = Tool::Gitea.locate(Some(Path::new("/assets")), Path::new(CACHE), |_| true);
+        assert_eq!(found.unwrap(), built(Tool::Gitea));
+        assert!(Tool::GiteaRunner.directory().starts_with("gitea-runner-v1."));
+    }
+
+    #[test]
     fn a_missing_program_names_the_command_that_builds_it() {
-        for tool in [Tool::Etcd, Tool::KubeApiserver, Tool::KubeControllers, Tool::Kubectl] {
+        for tool in [Tool::Etcd, Tool::KubeApiserver, Tool::KubeControllers, Tool::Kubectl, Tool::Gitea] {
             let message = tool.locate(None, Path::new(CACHE), |_| false).unwrap_err().to_string();
             assert!(message.contains("make tools") && message.contains(tool.program()), "{message}");
         }

@@ -1,4 +1,4 @@
-//! A real Kubernetes control plane for tests.
+//! Real servers for tests: a Kubernetes control plane, and a Gitea ([`Gitea`]).
 //!
 //! ```text
 //!   test ──▶ shared() ─────────────┐          one per `make test`, found by HYPERFLEET_TEST_CONTROL_PLANE,
@@ -29,6 +29,7 @@ mod account;
 mod assets;
 mod audit;
 mod demand;
+mod gitea;
 mod guard;
 mod kubectl;
 mod pki;
@@ -40,6 +41,7 @@ mod waiting;
 pub use account::{Grant, ServiceAccountRef};
 pub use assets::{Missing, Tool};
 pub use audit::{Audit, AuditLine, AuditMark};
+pub use gitea::Gitea;
 pub use kubectl::Output;
 pub use plane::{CONTROL_PLANE_VARIABLE, ControlPlane, Options, shared};
 pub use program::{Line, Program, Signal, Stream};

@@ -7,8 +7,8 @@ use secrecy::SecretString;
 
 use super::job::JobResult;
 
-/// How a runner is run. `{files}` in arguments and variables stands for the directory of [`RunnerPlan::files`], which is in
-/// memory only, and `{home}` for that of the runner's own program.
+/// How a runner is run. In arguments, variables and files `{files}` stands for the directory of [`RunnerPlan::files`], which
+/// is in memory only, `{work}` for the one of its jobs' files, on a disk, and `{home}` for that of the runner's own program.
 ///
 /// Not `Debug`: it carries the credential.
 #[derive(Clone)]

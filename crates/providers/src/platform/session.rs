@@ -1,5 +1,6 @@
 //! Queue sessions: the platform says what waits as soon as it does, and nobody needs to be reachable.
 
+use std::convert::Infallible;
 use std::future::Future;
 
 use super::error::Error;
@@ -30,6 +31,25 @@ pub trait Session: Send {
 
     /// Ends the session, so that another process can listen at once.
     fn close(self) -> impl Future<Output = Result<(), Error>> + Send;
+}
+
+/// The session of a platform that has none.
+impl Session for Infallible {
+    fn statistics(&self) -> Statistics {
+        match *self {}
+    }
+
+    async fn next(&mut self, _capacity: u32) -> Result<Batch, Error> {
+        match *self {}
+    }
+
+    async fn acknowledge(&mut self, _message: Message) -> Result<(), Error> {
+        match *self {}
+    }
+
+    async fn close(self) -> Result<(), Error> {
+        match self {}
+    }
 }
 
 /// Which message it was.
