@@ -1,3 +1,5 @@
+//! Limits are kept before anybody has to refuse.
+
 use super::*;
 use proptest::prelude::*;
 

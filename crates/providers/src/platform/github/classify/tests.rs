@@ -1,3 +1,5 @@
+//! Every answer has one meaning, and none shows a secret.
+
 use super::*;
 use crate::platform::github::budget::Priority;
 use ::http::StatusCode;

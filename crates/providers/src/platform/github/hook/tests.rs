@@ -1,3 +1,5 @@
+//! What is believed, what it says, and what no bytes can do.
+
 use super::*;
 use crate::platform::{Job, JobState};
 use proptest::prelude::*;
