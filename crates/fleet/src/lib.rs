@@ -7,6 +7,7 @@
 //!
 //! One module per kind, each with the same four words: `Observed`, `Step`, `plan`, `audit`. Nothing here can do I/O, tell
 //! the time or throw dice; the crate graph sees to that. The shell that observes and executes is the crate `operator`.
+//! [`trail`] reads what all of them said and answers why something waits.
 
 pub mod bootstrap;
 pub mod claim;
@@ -22,3 +23,4 @@ pub mod place;
 pub mod pool;
 pub mod source;
 pub mod template;
+pub mod trail;

@@ -3,7 +3,10 @@
 mod completions;
 mod crds;
 mod operator;
+mod reach;
+mod top;
 mod verify;
+mod why;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -28,6 +31,8 @@ const EXAMPLES: &str = "Examples:
   hyperfleet crds | kubectl apply -f -      install the custom resource definitions
   hyperfleet operator --leader-elect        run the operator against the current cluster
   hyperfleet operator --print-settings      show every setting, its value and where it comes from
+  hyperfleet why job-3f9a2c                 say what a job waits for, and what to do about it
+  hyperfleet top                            watch pools, queue and VMs
   hyperfleet verify proxmox --help          try out a Proxmox VE before you trust it with your jobs
   kubectl explain runnerpools.spec          read what a pool can be told";
 
@@ -43,6 +48,8 @@ pub fn command() -> Command {
         .arg_required_else_help(true)
         .subcommand(operator::command())
         .subcommand(crds::command())
+        .subcommand(why::command())
+        .subcommand(top::command())
         .subcommand(verify::command())
         .subcommand(completions::command())
         .subcommand(Command::new("version").about("Print the version"))
@@ -67,6 +74,8 @@ async fn dispatch(matches: &ArgMatches) -> anyhow::Result<ExitCode> {
     match matches.subcommand() {
         Some(("operator", matches)) => operator::run(matches).await?,
         Some(("crds", _)) => crds::run()?,
+        Some(("why", matches)) => return why::run(matches).await,
+        Some(("top", matches)) => top::run(matches).await?,
         Some(("verify", matches)) => return verify::run(matches).await,
         Some(("completions", matches)) => completions::run(matches)?,
         _ => print::out(&format!("hyperfleet {VERSION}\n"))?,

@@ -1,8 +1,12 @@
 //! The one place that writes to the terminal.
 
+mod screen;
+
 use std::io::{self, IsTerminal, Write};
 
 use chassis::settings::environment;
+
+pub(crate) use screen::Screen;
 
 /// Writes `text` to standard output. A reader that has gone away (`hyperfleet crds | head`) is no error.
 pub(crate) fn out(text: &str) -> io::Result<()> {
@@ -39,6 +43,15 @@ pub(crate) fn ask(question: &str) -> io::Result<Option<String>> {
     let mut answer = String::new();
     stdin.read_line(&mut answer)?;
     Ok(Some(answer.trim().to_owned()))
+}
+
+/// A text of somebody else in one line, without what would steer a terminal or turn its letters around.
+pub(crate) fn plain(text: &str) -> String {
+    let steers = |letter: char| {
+        letter.is_control()
+            || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    text.chars().map(|letter| if steers(letter) { ' ' } else { letter }).collect()
 }
 
 /// How words stand out on standard output.
