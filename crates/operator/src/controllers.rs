@@ -5,26 +5,29 @@ pub mod hypervisor_clusters;
 pub mod machine_claims;
 pub mod machine_templates;
 pub mod runner_jobs;
+pub mod runner_sources;
 
 use std::sync::Arc;
 
 use api::MachineClaim;
 use fleet::claim::Policy;
-use providers::http::{AddressPolicy, Cidr};
+use providers::http::{AddressPolicy, Cidr, Meter};
 use runtime::host::Host;
 use runtime::{Cache, Selection};
 use tokio::sync::OnceCell;
 
 use self::machine_claims::{AskPolicy, Invitation, Invite};
-use crate::Duty;
 use crate::bootstrap::{self, Advertised, Authority};
 use crate::calls::Calls;
+use crate::outpost::{self, Caches, Outposts};
 use crate::platforms::Unconnected;
 use crate::site::{Books, Sites, over_the_network};
+use crate::{Duty, ingress};
 
 /// Starts the given controllers in `host`.
 pub fn spawn(duties: &[Duty], host: &Host) {
     let runs = |wanted: &Duty| duties.iter().any(|duty| duty.name == wanted.name);
+    let calls: Arc<dyn Meter> = Arc::new(Calls::new(&host.parts.metrics));
     let mut watched = None;
     let mut claims = || Cache::clone(watched.get_or_insert_with(|| claims_of(host)));
     if runs(&bootstrap::DUTY) {
@@ -33,9 +36,12 @@ pub fn spawn(duties: &[Duty], host: &Host) {
     if runs(&runner_jobs::DUTY) {
         runner_jobs::spawn(host);
     }
+    if [runner_sources::DUTY, ingress::DUTY].iter().any(runs) {
+        platforms(host, &claims(), &calls, runs(&runner_sources::DUTY), runs(&ingress::DUTY));
+    }
     // Who looks after templates needs the connections, and who makes those needs to be told of templates.
     if [hypervisor_clusters::DUTY, machine_templates::DUTY, machine_claims::DUTY].iter().any(runs) {
-        machines(host, claims());
+        machines(host, claims(), calls);
     }
 }
 
@@ -45,8 +51,8 @@ fn claims_of(host: &Host) -> Cache<MachineClaim> {
 }
 
 /// Clusters, templates and claims, over the same connections and caches.
-fn machines(host: &Host, claims: Cache<MachineClaim>) {
-    let dial = over_the_network(policy(host), Arc::new(Calls::new(&host.parts.metrics)));
+fn machines(host: &Host, claims: Cache<MachineClaim>, calls: Arc<dyn Meter>) {
+    let dial = over_the_network(policy(host, "hypervisors"), calls);
     let live = host.live.effective.clone();
     let pace = Arc::new(move || live.borrow().duration("hypervisors.period"));
     let watched = Selection::namespaces(&host.settings.namespaces);
@@ -63,6 +69,33 @@ fn machines(host: &Host, claims: Cache<MachineClaim>) {
     let platforms = Arc::new(Unconnected);
     let sources = machine_claims::Sources { templates, clusters, claims, platforms };
     machine_claims::spawn(host, &sites, &sources, invite(host), attempts(host));
+}
+
+/// Sources and the ingress, over the same connections and caches.
+fn platforms(host: &Host, claims: &Cache<MachineClaim>, calls: &Arc<dyn Meter>, leads: bool, hears: bool) {
+    let watched = Selection::namespaces(&host.settings.namespaces);
+    let (client, parts) = (&host.client, &host.parts);
+    let sources = Cache::spawn(&watched, client, parts);
+    let caches = Caches {
+        jobs: Cache::spawn(&watched, client, parts),
+        claims: claims.clone(),
+        pools: Cache::spawn(&watched, client, parts),
+    };
+    let outposts = Outposts::spawn(outpost::Means {
+        parts,
+        client,
+        leadership: &host.leadership,
+        dial: outpost::over_the_network(policy(host, "platforms"), Arc::clone(calls)),
+        sources: &sources,
+        instance: &host.instance,
+        home: leads.then_some(host.namespace.as_str()),
+    });
+    if leads {
+        runner_sources::spawn(host, &outposts, &sources, &runner_sources::feed(host, &caches));
+    }
+    if hears {
+        ingress::spawn(host, &ingress::Means { outposts, sources, caches });
+    }
 }
 
 /// Where agents have to prove themselves: the address in the settings, and the authority that all replicas share.
@@ -113,11 +146,11 @@ fn attempts(host: &Host) -> AskPolicy {
     })
 }
 
-/// The addresses that hypervisors may have.
-fn policy(host: &Host) -> AddressPolicy {
+/// The addresses that `whose` may have: hypervisors, or CI platforms.
+fn policy(host: &Host, whose: &str) -> AddressPolicy {
     let effective = host.live.effective.borrow();
-    let ranges = |key: &str| effective.list(key).iter().map(|text| range(text)).collect();
-    AddressPolicy { allow: ranges("hypervisors.allowedAddresses"), deny: ranges("hypervisors.deniedAddresses") }
+    let ranges = |which: &str| effective.list(&format!("{whose}.{which}")).iter().map(|text| range(text)).collect();
+    AddressPolicy { allow: ranges("allowedAddresses"), deny: ranges("deniedAddresses") }
 }
 
 /// A range that was checked when the settings were read. One that got lost on the way would be a door left open.

@@ -5,8 +5,9 @@
 //!                                                          │
 //!                          observe, execute (here) ◀──────┘──▶ plan, audit (crate `fleet`)
 //!                          site: the hypervisors we are connected to, each watched by a task of its own
-//!                          platforms: the CI platforms that runners are registered at
 //!                          bootstrap: where fresh machines prove themselves
+//!                          outpost: the CI platforms we are connected to; platforms: what claims ask of them
+//!                          ingress: where CI platforms tell us of jobs
 //!   hyperfleet verify ─▶ verify ─▶ the conformance kit (crate `providers`) on a real hypervisor
 //! ```
 //!
@@ -17,10 +18,15 @@ pub mod calls;
 pub mod chance;
 pub mod cli;
 pub mod controllers;
+mod drawer;
+mod each;
+pub mod ingress;
 pub mod manifest;
+pub mod outpost;
 pub mod platforms;
 mod print;
 mod roster;
+mod rotation;
 mod seed;
 pub mod site;
 mod verify;
@@ -34,6 +40,11 @@ pub const METRICS: &[Entry] = &[
     calls::REQUESTS,
     calls::ERRORS,
     bootstrap::REQUESTS,
+    ingress::EVENTS,
+    outpost::UP,
+    outpost::QUOTA,
+    outpost::AGE,
+    outpost::SWEPT,
     controllers::machine_claims::figures::MACHINES,
     controllers::machine_claims::figures::PROVISIONED,
     controllers::machine_claims::figures::DURATION,

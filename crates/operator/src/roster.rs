@@ -3,8 +3,8 @@
 use chassis::settings::{Kind, Setting};
 use runtime::rbac::Rule;
 
-use crate::bootstrap;
-use crate::controllers::{hypervisor_clusters, machine_claims, machine_templates, runner_jobs};
+use crate::controllers::{hypervisor_clusters, machine_claims, machine_templates, runner_jobs, runner_sources};
+use crate::{bootstrap, ingress};
 
 /// Controllers that run in one process under one account.
 #[derive(Clone, Copy, Debug)]
@@ -34,13 +34,25 @@ const SETS: &[Set] = &[
     Set {
         name: "fleet",
         summary: "ephemeral VMs for CI jobs, on your own hypervisors",
-        controllers: &[hypervisor_clusters::DUTY, machine_templates::DUTY, machine_claims::DUTY, runner_jobs::DUTY],
+        controllers: &[
+            hypervisor_clusters::DUTY,
+            machine_templates::DUTY,
+            machine_claims::DUTY,
+            runner_sources::DUTY,
+            runner_jobs::DUTY,
+        ],
         elects: true,
     },
     Set {
         name: "bootstrap",
         summary: "where fresh VMs prove themselves; every replica serves",
         controllers: &[bootstrap::DUTY],
+        elects: false,
+    },
+    Set {
+        name: "ingress",
+        summary: "where CI platforms tell of jobs; every replica serves",
+        controllers: &[ingress::DUTY],
         elects: false,
     },
 ];
@@ -51,7 +63,7 @@ pub const SETTINGS: &[Setting] = &[
         key: "controllers.enabled",
         flag: "controllers",
         env: "CONTROLLERS",
-        default: "fleet,bootstrap",
+        default: "fleet,bootstrap,ingress",
         reload: false,
         kind: Kind::List,
         help: "Controllers to run, by name or by the name of their set",
@@ -128,6 +140,42 @@ pub const SETTINGS: &[Setting] = &[
         kind: Kind::Text,
         help: "The address that machines reach the bootstrap service at, as https://host:port",
     },
+    Setting {
+        key: "platforms.allowedAddresses",
+        flag: "platform-allowed-addresses",
+        env: "PLATFORM_ALLOWED_ADDRESSES",
+        default: "",
+        reload: false,
+        kind: Kind::Ranges,
+        help: "Ranges of addresses that CI platforms may have although they are loopback, link-local or denied",
+    },
+    Setting {
+        key: "platforms.deniedAddresses",
+        flag: "platform-denied-addresses",
+        env: "PLATFORM_DENIED_ADDRESSES",
+        default: "",
+        reload: false,
+        kind: Kind::Ranges,
+        help: "Ranges of addresses that CI platforms may not have: those of the cluster's pods and services",
+    },
+    Setting {
+        key: "ingress.listen",
+        flag: "ingress-listen",
+        env: "INGRESS_LISTEN",
+        default: "0",
+        reload: false,
+        kind: Kind::Address,
+        help: "Where CI platforms deliver webhooks; 0 is off",
+    },
+    Setting {
+        key: "ingress.certDir",
+        flag: "ingress-cert-path",
+        env: "INGRESS_CERT_PATH",
+        default: "",
+        reload: false,
+        kind: Kind::Text,
+        help: "Directory of tls.crt and tls.key for webhooks, read again when they change; without it they come over plain http, from something that brings TLS",
+    },
 ];
 
 /// Every set there is.
@@ -177,7 +225,7 @@ mod tests {
         let chosen = select(&names(&["runner-jobs", "fleet"])).unwrap();
         assert_eq!(
             chosen.iter().map(|duty| duty.name).collect::<Vec<_>>(),
-            ["hypervisor-clusters", "machine-templates", "machine-claims", "runner-jobs"]
+            ["hypervisor-clusters", "machine-templates", "machine-claims", "runner-sources", "runner-jobs"]
         );
     }
 
@@ -186,7 +234,7 @@ mod tests {
         let error = select(&names(&["flet"])).unwrap_err();
         assert_eq!(
             error.to_string(),
-            r#"controllers: "flet" is unknown; there are: fleet (hypervisor-clusters, machine-templates, machine-claims, runner-jobs), bootstrap (bootstrap)"#
+            r#"controllers: "flet" is unknown; there are: fleet (hypervisor-clusters, machine-templates, machine-claims, runner-sources, runner-jobs), bootstrap (bootstrap), ingress (ingress)"#
         );
     }
 

@@ -142,6 +142,7 @@ mod tests {
             (&["fleet", "bootstrap"], "hyperfleet-fleet"),
             (&["bootstrap", "runner-jobs"], "hyperfleet-fleet"),
             (&["bootstrap"], "hyperfleet-bootstrap"),
+            (&["ingress", "runner-sources"], "hyperfleet-fleet"),
         ] {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
             assert_eq!(lease_name(&select(&names).unwrap()), lease);

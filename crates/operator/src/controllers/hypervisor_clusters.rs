@@ -1,7 +1,5 @@
 //! Looks after `HypervisorClusters`: connects them, and says whether they can be used.
 
-mod rotation;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -21,6 +19,7 @@ use tokio::sync::OnceCell;
 use super::going::Going;
 use crate::Duty;
 use crate::chance::{Chance, real_chance};
+use crate::rotation;
 use crate::site::{AskNeeds, Login, Ownership, Secrets, Sites};
 
 /// Its entry in the roster.
@@ -66,10 +65,14 @@ pub struct Sources {
 pub fn spawn(host: &Host, sites: &Sites, clusters: &Cache<HypervisorCluster>, sources: &Sources) {
     let controller = HypervisorClusters::new(sites, sources, &host.client, &host.namespace, real_chance());
     wire(host.driver(controller, clusters), clusters, sites, sources).spawn();
-    let namespaces = host.settings.namespaces.clone();
-    let rotation =
-        rotation::follow(namespaces, host.client.clone(), host.parts.clone(), clusters.clone(), sites.bell().clone());
-    host.parts.tasks.spawn("rotation", rotation);
+    let (known, bell) = (clusters.clone(), sites.bell().clone());
+    let heard = move |secret: &Key| {
+        for cluster in known.all().iter().filter(|cluster| names(cluster, secret)) {
+            bell.ring(&Key::of(&cluster.metadata));
+        }
+    };
+    let follow = rotation::follow(host.settings.namespaces.clone(), host.client.clone(), host.parts.clone(), heard);
+    host.parts.tasks.spawn("rotation", follow);
 }
 
 /// Looks again when a template comes or goes, when something new is known of a hypervisor, and, at a cluster that is being
@@ -255,4 +258,14 @@ fn needs(cluster: &HypervisorCluster, templates: &[Arc<HypervisorMachineTemplate
         seeds: seeds.and_then(|storage| storage.as_str().parse().ok()),
         networks: bridges.filter_map(|bridge| Some((None, bridge.as_str().parse().ok()?))).collect::<BTreeSet<_>>(),
     }
+}
+
+/// Whether a cluster reads this Secret.
+fn names(cluster: &HypervisorCluster, secret: &Key) -> bool {
+    let credentials = &cluster.spec.credentials;
+    let ca = cluster.spec.tls.as_ref().and_then(|tls| tls.ca_certificate.as_ref());
+    let keys = [&credentials.token_id, &credentials.token_secret, &credentials.username, &credentials.password];
+    let mut named = keys.into_iter().flatten().chain(ca);
+    cluster.metadata.namespace.as_deref() == Some(&secret.namespace)
+        && named.any(|key| key.name.as_str() == secret.name)
 }

@@ -2,21 +2,17 @@
 
 use api::{HypervisorCluster, SecretKey};
 use fleet::cluster::{self, Settings};
-use k8s_openapi::api::core::v1::Secret;
-use kube::{Api, Client};
-use providers::hex;
+use kube::Client;
 use providers::http::Trust;
 use providers::hypervisor::Keyring;
 use providers::hypervisor::proxmox::Credentials;
 use reconcile::Fault;
-use runtime::client::fault;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use secrecy::{ExposeSecret, SecretString};
-use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
 
 use super::ownership::Ownership;
+use crate::drawer::{Drawer, Gaps, hash};
 
 /// Reads Secrets by name, in the namespace of the object that names them.
 #[derive(Clone)]
@@ -51,15 +47,6 @@ impl Login {
     }
 }
 
-/// One entry of a Secret.
-enum Found {
-    Text(SecretString),
-    /// The Secret is not there.
-    NoSecret,
-    /// It is there without the entry.
-    NoEntry,
-}
-
 impl Secrets {
     /// Reads with `client`.
     pub const fn new(client: Client) -> Self {
@@ -69,7 +56,7 @@ impl Secrets {
     /// Everything that `cluster` is connected with. Each Secret is read once, however many entries are named.
     pub async fn login(&self, cluster: &HypervisorCluster, ownership: &Ownership) -> Result<Login, Fault> {
         let namespace = cluster.metadata.namespace.clone().unwrap_or_default();
-        let mut drawer = Drawer { api: Api::namespaced(self.0.clone(), &namespace), namespace, read: BTreeMap::new() };
+        let mut drawer = Drawer::of(&self.0, &namespace);
         let Some((first, second, is_token)) = pair(&cluster.spec.credentials) else {
             return Ok(Login::Missing(vec!["spec.credentials is incomplete".to_owned()]));
         };
@@ -77,15 +64,11 @@ impl Secrets {
         let mut texts = Vec::new();
         let mut gaps = Gaps::default();
         for at in [Some(first), Some(second), ca].into_iter().flatten() {
-            match drawer.find(at).await? {
-                Found::Text(text) => texts.push(text),
-                Found::NoSecret => gaps.secrets.entry(at.name.as_str()).or_default().push(at.key.as_str()),
-                Found::NoEntry => gaps.entries.entry(at.name.as_str()).or_default().push(at.key.as_str()),
-            }
+            texts.extend(drawer.find(at, &mut gaps).await?);
         }
         let mut texts = texts.into_iter();
         let (Some(name), Some(secret), true) = (texts.next(), texts.next(), gaps.is_empty()) else {
-            return Ok(Login::Missing(gaps.sentences(&drawer.namespace)));
+            return Ok(Login::Missing(gaps.sentences(&namespace)));
         };
         let bundle = texts.next();
         let wrong = wrong(is_token, first, &name, second, &secret, ca.zip(bundle.as_ref()));
@@ -110,55 +93,6 @@ fn pair(spec: &api::Credentials) -> Option<(&SecretKey, &SecretKey, bool)> {
     let api::Credentials { token_id, token_secret, username, password } = spec;
     let token = token_id.as_ref().zip(token_secret.as_ref()).map(|(id, secret)| (id, secret, true));
     token.or_else(|| username.as_ref().zip(password.as_ref()).map(|(user, password)| (user, password, false)))
-}
-
-/// What is missing, by Secret.
-#[derive(Default)]
-struct Gaps<'a> {
-    secrets: BTreeMap<&'a str, Vec<&'a str>>,
-    entries: BTreeMap<&'a str, Vec<&'a str>>,
-}
-
-impl Gaps<'_> {
-    fn is_empty(&self) -> bool {
-        self.secrets.is_empty() && self.entries.is_empty()
-    }
-
-    fn sentences(&self, namespace: &str) -> Vec<String> {
-        let list = |entries: &[&str]| entries.join(", ");
-        let secrets = self.secrets.iter().map(|(name, entries)| {
-            format!("Secret {name} does not exist in namespace {namespace}: create it with {}", list(entries))
-        });
-        let entries = self.entries.iter().map(|(name, entries)| {
-            format!("Secret {name} in namespace {namespace} has no text in {}: add it", list(entries))
-        });
-        secrets.chain(entries).collect()
-    }
-}
-
-/// Secrets of one namespace, each read once.
-struct Drawer {
-    api: Api<Secret>,
-    namespace: String,
-    read: BTreeMap<String, Option<Secret>>,
-}
-
-impl Drawer {
-    /// One entry as text. A newline at its end is none of the author's: `echo` and editors leave one.
-    async fn find(&mut self, at: &SecretKey) -> Result<Found, Fault> {
-        let (name, entry) = (at.name.as_str(), at.key.as_str());
-        if !self.read.contains_key(name) {
-            let secret = self.api.get_opt(name).await.map_err(|error| fault("read a Secret", error))?;
-            self.read.insert(name.to_owned(), secret);
-        }
-        let Some(secret) = self.read.get(name).and_then(Option::as_ref) else {
-            return Ok(Found::NoSecret);
-        };
-        let bytes = secret.data.as_ref().and_then(|entries| entries.get(entry));
-        let text =
-            bytes.and_then(|bytes| std::str::from_utf8(&bytes.0).ok()).map(str::trim).filter(|text| !text.is_empty());
-        Ok(text.map_or(Found::NoEntry, |text| Found::Text(text.to_owned().into())))
-    }
 }
 
 /// What cannot be right, without a word of what is secret.
@@ -236,13 +170,4 @@ fn fingerprint(cluster: &HypervisorCluster, credentials: &Credentials, bundle: O
 pub(super) fn same_place(one: &Settings, other: &Settings) -> bool {
     let place = |settings: &Settings| settings.0.split('/').next().map(str::to_owned);
     place(one) == place(other)
-}
-
-fn hash(parts: &[&str]) -> String {
-    let mut hash = Sha256::new();
-    for part in parts {
-        hash.update((part.len() as u64).to_be_bytes());
-        hash.update(part.as_bytes());
-    }
-    hex::encode(&hash.finalize()[..16])
 }

@@ -84,6 +84,13 @@ impl Ownership {
         }
     }
 
+    /// Who we are, if anybody has made that up; nothing is made here.
+    pub async fn operator(client: &Client, namespace: &str) -> Result<Option<OperatorId>, Fault> {
+        let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
+        let found = secrets.get_opt(SECRET).await.map_err(|error| fault("read the ownership key", error))?;
+        Ok(found.and_then(|secret| Self::read(&secret, namespace).ok()).map(|ownership| ownership.operator))
+    }
+
     fn read(secret: &Secret, namespace: &str) -> Result<Self, OwnershipError> {
         let damaged = |what| OwnershipError::Damaged { namespace: namespace.to_owned(), what };
         let entry =
