@@ -18,6 +18,7 @@ mod digest;
 mod few;
 pub mod grant;
 pub mod job;
+pub mod mint;
 pub mod orphan;
 pub mod place;
 pub mod pool;

@@ -16,14 +16,17 @@ mod attestor;
 mod authority;
 mod cloud;
 mod denial;
+mod enrol;
 mod ledger;
 mod limits;
 mod listen;
 mod peer;
+mod registrations;
 mod requests;
 mod router;
 mod service;
 mod words;
+mod work;
 
 use std::time::Duration;
 
@@ -41,11 +44,13 @@ pub use attestor::{Attestor, Case, JoinToken, Verdict};
 pub use authority::{Authority, AuthorityError, Leaf, LeafError};
 pub use listen::serve;
 pub use peer::Peer;
+pub use registrations::REGISTRATIONS;
 pub use requests::REQUESTS;
 pub use router::router;
 pub use service::Bootstrap;
 
 use crate::Duty;
+use crate::outpost::Outposts;
 
 /// Its entry in the roster.
 pub const DUTY: Duty = Duty {
@@ -71,6 +76,21 @@ pub const DUTY: Duty = Duty {
             verbs: &["get"],
             scope: Scope::Watched,
         },
+        // Whether a machine's pool still wants it.
+        Rule {
+            groups: &["hypervisor.hyperfleet.io"],
+            resources: &["runnerpools"],
+            verbs: &["get"],
+            scope: Scope::Watched,
+        },
+        // Where runners are registered, and with what.
+        Rule {
+            groups: &["hypervisor.hyperfleet.io"],
+            resources: &["runnersources"],
+            verbs: &["list", "watch"],
+            scope: Scope::Watched,
+        },
+        Rule { groups: &[""], resources: &["secrets"], verbs: &["get"], scope: Scope::Watched },
         // The authority that machines know us by.
         Rule { groups: &[""], resources: &["secrets"], verbs: &["get", "create"], scope: Scope::Own },
     ],
@@ -87,14 +107,14 @@ pub fn digest(bytes: &[u8]) -> Digest {
 }
 
 /// Starts it over `claims`, on the address that the settings give.
-pub fn spawn(host: &Host, claims: &Cache<MachineClaim>) {
+pub fn spawn(host: &Host, claims: &Cache<MachineClaim>, outposts: &Outposts) {
     let bind = host.live.effective.borrow().bind("bootstrap.listen");
     if bind == Bind::Off {
         tracing::warn!("bootstrap.listen is 0: this replica believes no machine");
         return;
     }
     let selection = Selection::namespaces(&host.settings.namespaces);
-    let service = Bootstrap::new(&host.client, claims, &selection, &host.parts, &host.instance);
+    let service = Bootstrap::new(&host.client, claims, outposts, &selection, &host.parts, &host.instance);
     let advertised = Advertised::parse(host.live.effective.borrow().text("bootstrap.advertise")).ok().flatten();
     let opening = Opening {
         bind,

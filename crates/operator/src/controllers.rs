@@ -2,25 +2,29 @@
 
 mod going;
 pub mod hypervisor_clusters;
+mod index;
 pub mod machine_claims;
 pub mod machine_templates;
 pub mod runner_jobs;
+pub mod runner_pools;
 pub mod runner_sources;
+mod runners;
+mod stock;
+mod watches;
 
 use std::sync::Arc;
 
-use api::MachineClaim;
 use fleet::claim::Policy;
 use providers::http::{AddressPolicy, Cidr, Meter};
+use runtime::Selection;
 use runtime::host::Host;
-use runtime::{Cache, Selection};
 use tokio::sync::OnceCell;
 
 use self::machine_claims::{AskPolicy, Invitation, Invite};
+pub use self::runners::Runners;
+use self::watches::Watches;
 use crate::bootstrap::{self, Advertised, Authority};
 use crate::calls::Calls;
-use crate::outpost::{self, Caches, Outposts};
-use crate::platforms::Unconnected;
 use crate::site::{Books, Sites, over_the_network};
 use crate::{Duty, ingress};
 
@@ -28,74 +32,72 @@ use crate::{Duty, ingress};
 pub fn spawn(duties: &[Duty], host: &Host) {
     let runs = |wanted: &Duty| duties.iter().any(|duty| duty.name == wanted.name);
     let calls: Arc<dyn Meter> = Arc::new(Calls::new(&host.parts.metrics));
-    let mut watched = None;
-    let mut claims = || Cache::clone(watched.get_or_insert_with(|| claims_of(host)));
+    // Those who name runners, or remove what nobody's claim names.
+    let named = [bootstrap::DUTY, runner_sources::DUTY].iter().any(runs);
+    let watches = Watches::new(host, Arc::clone(&calls), named);
     if runs(&bootstrap::DUTY) {
-        bootstrap::spawn(host, &claims());
+        bootstrap::spawn(host, watches.claims(), watches.outposts());
+    }
+    if runs(&runner_sources::DUTY) {
+        let feed = runner_sources::feed(host, &watches.of_jobs());
+        runner_sources::spawn(host, watches.outposts(), watches.sources(), &feed);
+    }
+    if runs(&ingress::DUTY) {
+        let (outposts, sources) = (watches.outposts().clone(), watches.sources().clone());
+        ingress::spawn(host, &ingress::Means { outposts, sources, caches: watches.of_jobs() });
+    }
+    if runs(&runner_pools::DUTY) {
+        pools(host, &watches);
     }
     if runs(&runner_jobs::DUTY) {
-        runner_jobs::spawn(host);
-    }
-    if [runner_sources::DUTY, ingress::DUTY].iter().any(runs) {
-        platforms(host, &claims(), &calls, runs(&runner_sources::DUTY), runs(&ingress::DUTY));
+        jobs(host, &watches);
     }
     // Who looks after templates needs the connections, and who makes those needs to be told of templates.
     if [hypervisor_clusters::DUTY, machine_templates::DUTY, machine_claims::DUTY].iter().any(runs) {
-        machines(host, claims(), calls);
+        machines(host, &watches, calls);
     }
 }
 
-/// One watch of claims serves everybody in the process.
-fn claims_of(host: &Host) -> Cache<MachineClaim> {
-    Cache::spawn(&Selection::namespaces(&host.settings.namespaces), &host.client, &host.parts)
+fn pools(host: &Host, watches: &Watches<'_>) {
+    let sources = runner_pools::Sources {
+        sources: watches.sources().clone(),
+        jobs: watches.jobs().clone(),
+        claims: watches.claims().clone(),
+        templates: watches.templates().clone(),
+        clusters: watches.clusters().clone(),
+    };
+    runner_pools::spawn(host, watches.outposts(), watches.pools(), &sources);
+}
+
+fn jobs(host: &Host, watches: &Watches<'_>) {
+    let sources = runner_jobs::Sources {
+        pools: watches.pools().clone(),
+        sources: watches.sources().clone(),
+        claims: watches.claims().clone(),
+        clusters: watches.clusters().clone(),
+    };
+    runner_jobs::spawn(host, watches.outposts(), watches.jobs(), &sources);
 }
 
 /// Clusters, templates and claims, over the same connections and caches.
-fn machines(host: &Host, claims: Cache<MachineClaim>, calls: Arc<dyn Meter>) {
+fn machines(host: &Host, watches: &Watches<'_>, calls: Arc<dyn Meter>) {
     let dial = over_the_network(policy(host, "hypervisors"), calls);
     let live = host.live.effective.clone();
     let pace = Arc::new(move || live.borrow().duration("hypervisors.period"));
-    let watched = Selection::namespaces(&host.settings.namespaces);
+    let selection = Selection::namespaces(&host.settings.namespaces);
     let (client, parts) = (&host.client, &host.parts);
-    let clusters = Cache::spawn(&watched, client, parts);
-    let books = Books::new(&clusters, &claims, &watched, client, &host.instance, parts);
+    let (clusters, claims, templates) = (watches.clusters(), watches.claims(), watches.templates());
+    let books = Books::new(clusters, claims, &selection, client, &host.instance, parts);
     let sites = Sites::new(parts, &host.leadership, dial, pace, books);
-    let templates = Cache::spawn(&watched, client, parts);
-    let pools = Cache::spawn(&watched, client, parts);
     let sources = hypervisor_clusters::Sources { templates: templates.clone(), claims: claims.clone() };
-    hypervisor_clusters::spawn(host, &sites, &clusters, &sources);
+    hypervisor_clusters::spawn(host, &sites, clusters, &sources);
+    let pools = watches.pools().clone();
     let sources = machine_templates::Sources { clusters: clusters.clone(), claims: claims.clone(), pools };
-    machine_templates::spawn(host, &sites, &templates, &sources);
-    let platforms = Arc::new(Unconnected);
+    machine_templates::spawn(host, &sites, templates, &sources);
+    let platforms = Arc::new(Runners::spawn(watches.outposts(), watches.jobs(), claims, parts));
+    let (templates, clusters, claims) = (templates.clone(), clusters.clone(), claims.clone());
     let sources = machine_claims::Sources { templates, clusters, claims, platforms };
     machine_claims::spawn(host, &sites, &sources, invite(host), attempts(host));
-}
-
-/// Sources and the ingress, over the same connections and caches.
-fn platforms(host: &Host, claims: &Cache<MachineClaim>, calls: &Arc<dyn Meter>, leads: bool, hears: bool) {
-    let watched = Selection::namespaces(&host.settings.namespaces);
-    let (client, parts) = (&host.client, &host.parts);
-    let sources = Cache::spawn(&watched, client, parts);
-    let caches = Caches {
-        jobs: Cache::spawn(&watched, client, parts),
-        claims: claims.clone(),
-        pools: Cache::spawn(&watched, client, parts),
-    };
-    let outposts = Outposts::spawn(outpost::Means {
-        parts,
-        client,
-        leadership: &host.leadership,
-        dial: outpost::over_the_network(policy(host, "platforms"), Arc::clone(calls)),
-        sources: &sources,
-        instance: &host.instance,
-        home: leads.then_some(host.namespace.as_str()),
-    });
-    if leads {
-        runner_sources::spawn(host, &outposts, &sources, &runner_sources::feed(host, &caches));
-    }
-    if hears {
-        ingress::spawn(host, &ingress::Means { outposts, sources, caches });
-    }
 }
 
 /// Where agents have to prove themselves: the address in the settings, and the authority that all replicas share.

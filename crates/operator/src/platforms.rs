@@ -1,7 +1,5 @@
 //! The CI platforms, as far as claims need them: how a runner stands, what became of its job, and letting it go.
 
-use std::sync::LazyLock;
-
 use api::RunnerRegistration;
 use fleet::claim::{Mode, Removal, Standing, Work};
 use futures::future::BoxFuture;
@@ -21,28 +19,4 @@ pub trait Platforms: Send + Sync {
     /// Rung with the key of a claim whose standing or work has changed, and after every listing in which its runner is
     /// offline or gone: how long that lasts decides.
     fn bell(&self) -> &Bell;
-}
-
-/// No platform: no source is connected.
-pub struct Unconnected;
-
-static SILENT: LazyLock<Bell> = LazyLock::new(Bell::default);
-
-impl Platforms for Unconnected {
-    fn standing(&self, _: &Key, _: &RunnerRegistration) -> Option<Standing> {
-        None
-    }
-
-    fn work(&self, _: &Key) -> Work {
-        Work::None
-    }
-
-    fn deregister(&self, source: &Key, _: RunnerRegistration, _: Mode) -> BoxFuture<'static, Removal> {
-        let why = format!("RunnerSource {source} is not connected");
-        Box::pin(async move { Removal::Unknown(why) })
-    }
-
-    fn bell(&self) -> &Bell {
-        &SILENT
-    }
 }

@@ -3,7 +3,9 @@
 use chassis::settings::{Kind, Setting};
 use runtime::rbac::Rule;
 
-use crate::controllers::{hypervisor_clusters, machine_claims, machine_templates, runner_jobs, runner_sources};
+use crate::controllers::{
+    hypervisor_clusters, machine_claims, machine_templates, runner_jobs, runner_pools, runner_sources,
+};
 use crate::{bootstrap, ingress};
 
 /// Controllers that run in one process under one account.
@@ -39,6 +41,7 @@ const SETS: &[Set] = &[
             machine_templates::DUTY,
             machine_claims::DUTY,
             runner_sources::DUTY,
+            runner_pools::DUTY,
             runner_jobs::DUTY,
         ],
         elects: true,
@@ -225,7 +228,14 @@ mod tests {
         let chosen = select(&names(&["runner-jobs", "fleet"])).unwrap();
         assert_eq!(
             chosen.iter().map(|duty| duty.name).collect::<Vec<_>>(),
-            ["hypervisor-clusters", "machine-templates", "machine-claims", "runner-sources", "runner-jobs"]
+            [
+                "hypervisor-clusters",
+                "machine-templates",
+                "machine-claims",
+                "runner-sources",
+                "runner-pools",
+                "runner-jobs"
+            ]
         );
     }
 
@@ -234,7 +244,7 @@ mod tests {
         let error = select(&names(&["flet"])).unwrap_err();
         assert_eq!(
             error.to_string(),
-            r#"controllers: "flet" is unknown; there are: fleet (hypervisor-clusters, machine-templates, machine-claims, runner-sources, runner-jobs), bootstrap (bootstrap), ingress (ingress)"#
+            r#"controllers: "flet" is unknown; there are: fleet (hypervisor-clusters, machine-templates, machine-claims, runner-sources, runner-pools, runner-jobs), bootstrap (bootstrap), ingress (ingress)"#
         );
     }
 

@@ -3,6 +3,7 @@
 #![allow(missing_docs, reason = "tests are their own documentation")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
 #![allow(clippy::print_stdout, reason = "the counts of a lane are shown beside its time")]
+#![allow(dead_code, reason = "the yard and its guests serve the tests of pools too")]
 
 #[path = "virtual_machines/claims.rs"]
 mod claims;

@@ -19,8 +19,8 @@
 
 mod capability;
 mod error;
-pub mod github;
 pub mod gitea;
+pub mod github;
 mod health;
 mod hook;
 mod job;

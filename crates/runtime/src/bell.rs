@@ -19,7 +19,7 @@ impl Bell {
     }
 
     /// Calls `listener` whenever the bell rings, as long as it answers true.
-    pub(crate) fn listen(&self, listener: impl Fn(&Key) -> bool + Send + Sync + 'static) {
+    pub fn listen(&self, listener: impl Fn(&Key) -> bool + Send + Sync + 'static) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(listener));
     }
 }

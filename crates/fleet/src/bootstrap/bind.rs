@@ -89,7 +89,16 @@ fn rebind(
         return Err(Refusal::WrongMachine);
     }
     let soon = |bound: &Moment| now.duration_since(bound.timestamp()) <= AGAIN;
-    if record.bound_at.as_ref().is_some_and(soon) { Ok(Bound::Again) } else { Err(Refusal::Spent) }
+    if record.bound_at.as_ref().is_some_and(soon) || waits(claim, status, record, now) {
+        return Ok(Bound::Again);
+    }
+    Err(Refusal::Spent)
+}
+
+/// Whether the machine is to be a runner and has been given nothing yet: its platform may take longer than a minute.
+fn waits(claim: &MachineClaim, status: &MachineClaimStatus, record: &BootstrapRecord, now: Timestamp) -> bool {
+    let registered = status.runner.as_ref().is_some_and(|runner| runner.id.is_some());
+    claim.spec.workload.runner.is_some() && !registered && now <= record.not_after.timestamp()
 }
 
 fn first(

@@ -129,6 +129,15 @@ impl<'a> Census<'a> {
         self.waiting.iter().filter_map(|one| one.rests).min()
     }
 
+    /// Claims that ended after the platform gave its number: their jobs may still be in it.
+    fn ended_since(&self, level: &api::Level) -> usize {
+        let ended = |one: &&Member<'_>| {
+            let outcome = one.claim.status.as_ref().and_then(|status| status.outcome.as_ref());
+            outcome.is_some_and(|outcome| outcome.ended_at.timestamp() > level.as_of.timestamp())
+        };
+        self.members.iter().filter(ended).count()
+    }
+
     /// wanted = clamp(warm + max(jobs that wait + jobs that run, level), min, max).
     ///
     /// A job that runs counts where it runs. One of which the platform does not say where explains a busy machine that no
@@ -144,7 +153,7 @@ impl<'a> Census<'a> {
         let nowhere = |job: &&Arc<RunnerJob>| runs(job) && claim_of(job).is_none() && pool_of(job) == mine;
         let unbound = observed.jobs.iter().filter(nowhere).count();
         let jobs = self.fed() + bound + unexplained.min(unbound);
-        let level = level(observed).map_or(0, |level| level.jobs as usize);
+        let level = level(observed).map_or(0, |level| (level.jobs as usize).saturating_sub(self.ended_since(level)));
         let scaling = &observed.pool.spec.scaling;
         self.asked = scaling.warm as usize + jobs.max(level);
         self.wanted = self.asked.max(scaling.min_replicas as usize).min(scaling.max_replicas as usize);

@@ -24,6 +24,8 @@ pub(super) enum Denial {
     TooSlow,
     /// It is not his fault; he may ask again.
     Unavailable(&'static str),
+    /// The same, after this long: his platform does not register him now.
+    Postponed(Duration),
 }
 
 /// When to ask again after trouble of ours.
@@ -39,6 +41,7 @@ impl Denial {
             Self::TooLong => "too-long",
             Self::TooSlow => "too-slow",
             Self::Unavailable(_) => "unavailable",
+            Self::Postponed(_) => "postponed",
         }
     }
 }
@@ -64,6 +67,7 @@ impl IntoResponse for Denial {
             Self::TooLong => (StatusCode::PAYLOAD_TOO_LARGE, "too long", None),
             Self::TooSlow => (StatusCode::REQUEST_TIMEOUT, "too slow", None),
             Self::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "not now", Some(TROUBLE)),
+            Self::Postponed(pause) => (StatusCode::SERVICE_UNAVAILABLE, "not now", Some(pause)),
         };
         let mut answer = super::router::json(code, &serde_json::json!({ "error": word }));
         if let Some(pause) = again {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use api::{Condition, ConditionType, MachineClaim, MachineClaimStatus, Reason};
 use chassis::Clock;
 use fleet::bootstrap::{self as rules, Bound, CONDITIONS, Order, Presented, Refusal, Withheld, Work};
+use fleet::mint;
 use jiff::Timestamp;
 use kube::{Client, Resource, ResourceExt};
 use protocol::{Beacon, Lease, Plan, Report, Start, Welcome};
@@ -14,10 +15,13 @@ use secrecy::ExposeSecret;
 
 use super::attestor::{Case, judge};
 use super::denial::Denial;
+use super::enrol::Posting;
 use super::ledger::Ledger;
 use super::limits::Limits;
+use super::registrations::Registrations;
 use super::requests::{Requests, Step};
 use super::{NAME, Peer, cloud, digest, words};
+use crate::outpost::Outposts;
 
 /// A machine asks again after this many seconds; three times as long without an answer is its end.
 const LEASE: u64 = 10;
@@ -36,10 +40,20 @@ struct Inner {
     swap: Swap,
     clock: Clock,
     requests: Requests,
+    outposts: Outposts,
+    registrations: Registrations,
+}
+
+/// What a claim's machine is for.
+enum Task {
+    /// One command.
+    Command(Work),
+    /// Being a runner there.
+    Runner(Posting),
 }
 
 /// What to do about a claim as it was seen.
-enum Decision<T> {
+pub(super) enum Decision<T> {
     /// Answer.
     Sure(T),
     /// Answer, unless the claim has moved on since it was seen.
@@ -48,13 +62,14 @@ enum Decision<T> {
     Write(Box<MachineClaimStatus>, T),
 }
 
-type Answer<T> = Result<T, Denial>;
+pub(super) type Answer<T> = Result<T, Denial>;
 
 impl Bootstrap {
-    /// A service over `claims`, which are those of `selection`.
+    /// A service over `claims`, which are those of `selection`; runners are registered at the platforms of `outposts`.
     pub fn new(
         client: &Client,
         claims: &Cache<MachineClaim>,
+        outposts: &Outposts,
         selection: &Selection,
         parts: &Parts,
         instance: &str,
@@ -66,6 +81,8 @@ impl Bootstrap {
             swap: Swap::new(client, parts, NAME, instance),
             clock: parts.clock,
             requests: Requests::new(&parts.metrics),
+            outposts: outposts.clone(),
+            registrations: Registrations::new(&parts.metrics),
         }))
     }
 
@@ -100,10 +117,24 @@ impl Bootstrap {
         }
         let presented =
             Presented { token_hash: &token_hash, key_hash: key, machine: &start.machine, from: peer.address };
-        let work = self.settle(claim, |claim, now| admit(&Case { claim, presented: &presented, now })).await?;
+        let task = self.task(&claim).await?;
+        let decide = |claim: &MachineClaim, now| admit(&Case { claim, presented: &presented, now }, &task);
+        let again = self.settle(Arc::clone(&claim), decide).await?;
         tracing::info!(id, agent = rules::plain(&start.agent), from = %peer.address, "machine believed");
+        let plan = match task {
+            Task::Command(work) => plan(work),
+            Task::Runner(posting) => self.enrol(&claim, &posting, &presented, again).await?,
+        };
         let clock = self.0.clock.now().as_second();
-        Ok(Welcome { plan: plan(work), lease: Lease { seconds: LEASE, order: protocol::Order::GoOn }, clock })
+        Ok(Welcome { plan, lease: Lease { seconds: LEASE, order: protocol::Order::GoOn }, clock })
+    }
+
+    /// What a claim's machine is for. While there is nothing to give, nothing of its proof is used up.
+    async fn task(&self, claim: &MachineClaim) -> Answer<Task> {
+        match &claim.spec.workload.runner {
+            Some(runner) => Ok(Task::Runner(self.posting(claim, runner).await?)),
+            None => rules::wanted(claim).map(Task::Command).ok_or(Denial::Unavailable("its work is not known")),
+        }
     }
 
     /// A machine asks to go on.
@@ -170,7 +201,7 @@ impl Bootstrap {
             Ok(_) => tracing::debug!(step, %from, "answered"),
             Err(Denial::Refused(why) | Denial::Absent(why)) => tracing::warn!(step, %from, why, "refused"),
             Err(Denial::Unavailable(what)) => tracing::warn!(step, %from, what, "not answered"),
-            Err(Denial::Limited(_) | Denial::Malformed | Denial::TooLong | Denial::TooSlow) => {
+            Err(Denial::Limited(_) | Denial::Postponed(_) | Denial::Malformed | Denial::TooLong | Denial::TooSlow) => {
                 tracing::debug!(step, %from, result, "not answered");
             }
         }
@@ -222,8 +253,33 @@ impl Bootstrap {
         Denial::Refused(Refusal::UnknownToken.as_str())
     }
 
+    /// The claim as the server has it now.
+    pub(super) async fn fresh(&self, claim: &MachineClaim) -> Answer<Arc<MachineClaim>> {
+        self.0.ledger.read(claim).await?.ok_or(Denial::Refused("gone"))
+    }
+
+    pub(super) fn client(&self) -> &Client {
+        &self.0.client
+    }
+
+    pub(super) fn outposts(&self) -> &Outposts {
+        &self.0.outposts
+    }
+
+    pub(super) fn registrations(&self) -> &Registrations {
+        &self.0.registrations
+    }
+
+    pub(super) fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+
     /// Decides about a claim until what was decided on is what there is.
-    async fn settle<T>(
+    pub(super) async fn settle<T>(
         &self,
         mut claim: Arc<MachineClaim>,
         decide: impl Fn(&MachineClaim, Timestamp) -> Decision<Answer<T>>,
@@ -242,7 +298,7 @@ impl Bootstrap {
                     }
                 }
             }
-            claim = self.0.ledger.read(&claim).await?.ok_or(Denial::Refused("gone"))?;
+            claim = self.fresh(&claim).await?;
             fresh = true;
         }
         tracing::warn!(claim = %Key::of(&claim.metadata), "too many write to it at once");
@@ -250,30 +306,36 @@ impl Bootstrap {
     }
 }
 
-/// Whether somebody is believed, and what he gets then.
-fn admit(case: &Case<'_>) -> Decision<Answer<Work>> {
-    let verdict = judge(case);
+/// Whether somebody is believed, and whether he was before.
+fn admit(case: &Case<'_>, task: &Task) -> Decision<Answer<bool>> {
     let refused = |refusal: &Refusal| Err(Denial::Refused(refusal.as_str()));
-    let (bound, work) = match verdict {
-        Ok(bound) => (bound, rules::wanted(case.claim)),
-        Err(refusal @ Refusal::UnknownToken) => return Decision::Sure(refused(&refusal)),
-        Err(Refusal::Stolen(status)) => {
-            return Decision::Write(status, Err(Denial::Refused("stolen")));
+    match (judge(case), task) {
+        (Ok(Bound::First(status)), Task::Command(_)) => Decision::Write(status, Ok(false)),
+        (Ok(Bound::First(status)), Task::Runner(Posting { wanted: true, marker, .. })) => {
+            let named = mint::ahead(case.claim, *status, marker.as_str());
+            Decision::Write(Box::new(named), Ok(false))
         }
-        Err(
-            refusal @ (Refusal::WrongMachine
-            | Refusal::Expired
-            | Refusal::Ended
-            | Refusal::Challenged
-            | Refusal::Spent
-            | Refusal::Revoked),
-        ) => return Decision::Doubtful(refused(&refusal)),
-    };
-    // Nothing is used up while there is nothing to give.
-    let Some(work) = work else { return Decision::Sure(Err(Denial::Unavailable("its work is not known yet"))) };
-    match bound {
-        Bound::First(status) => Decision::Write(status, Ok(work)),
-        Bound::Again => Decision::Sure(Ok(work)),
+        (Ok(Bound::First(_)), Task::Runner(Posting { wanted: false, .. })) => {
+            let answer = Err(Denial::Refused("no-demand"));
+            match mint::dismissed(case.claim, case.now) {
+                Some(status) => Decision::Write(Box::new(status), answer),
+                None => Decision::Sure(answer),
+            }
+        }
+        (Ok(Bound::Again), _) => Decision::Sure(Ok(true)),
+        (Err(refusal @ Refusal::UnknownToken), _) => Decision::Sure(refused(&refusal)),
+        (Err(Refusal::Stolen(status)), _) => Decision::Write(status, Err(Denial::Refused("stolen"))),
+        (
+            Err(
+                refusal @ (Refusal::WrongMachine
+                | Refusal::Expired
+                | Refusal::Ended
+                | Refusal::Challenged
+                | Refusal::Spent
+                | Refusal::Revoked),
+            ),
+            _,
+        ) => Decision::Doubtful(refused(&refusal)),
     }
 }
 
@@ -290,6 +352,6 @@ fn severity(condition: &Condition) -> Severity {
     if failed { Severity::Warning } else { Severity::Normal }
 }
 
-fn uid(claim: &MachineClaim) -> String {
+pub(super) fn uid(claim: &MachineClaim) -> String {
     claim.uid().unwrap_or_default()
 }

@@ -1,26 +1,39 @@
-//! Looks after `RunnerJobs`: those whose job has ended go after their hour.
+//! Looks after `RunnerJobs`: each gets a pool, says the one thing it waits for, and goes an hour after its end.
+//!
+//! What is decided stands in [`fleet::job`]; which pools fit, the platform's own rules say.
+
+mod wiring;
 
 use std::sync::Arc;
 
-use api::{RunnerJob, RunnerJobStatus};
-use fleet::job::{self, Observed, Step};
+use api::registry::label::RUNNER_JOB;
+use api::{
+    Condition, HypervisorCluster, JobState, MachineClaim, Reason, RunnerJob, RunnerJobStatus, RunnerPool, RunnerSource,
+};
+use fleet::job::{self, CONDITIONS, Candidate, Observed, Step};
 use jiff::Timestamp;
+use providers::platform::{Error, JobKey};
 use reconcile::{Class, Fault, Plan, Violation};
 use runtime::host::Host;
 use runtime::rbac::{Rule, Scope};
-use runtime::{Cache, Controller, Selection, Writer};
+use runtime::{Cache, Controller, Key, Severity, Writer};
 
+pub use self::wiring::wire;
+use super::hypervisor_clusters::target;
+use super::index::Index;
+use super::runner_pools::source_of;
 use crate::Duty;
+use crate::outpost::{Outpost, Outposts};
 
 /// Its entry in the roster.
 pub const DUTY: Duty = Duty {
     name: RunnerJobs::NAME,
-    summary: "keeps finished RunnerJobs for an hour, then deletes them",
+    summary: "gives each job its pool, says what it waits for, and forgets it an hour after its end",
     rules: &[
         Rule {
             groups: &["hypervisor.hyperfleet.io"],
             resources: &["runnerjobs"],
-            verbs: &["list", "watch", "delete"],
+            verbs: &["get", "list", "watch", "delete"],
             scope: Scope::Watched,
         },
         Rule {
@@ -29,46 +42,197 @@ pub const DUTY: Duty = Duty {
             verbs: &["update"],
             scope: Scope::Watched,
         },
+        Rule {
+            groups: &["hypervisor.hyperfleet.io"],
+            resources: &["runnerpools", "runnersources", "machineclaims", "hypervisorclusters"],
+            verbs: &["list", "watch"],
+            scope: Scope::Watched,
+        },
     ],
 };
 
+/// What it reads beside its jobs.
+#[derive(Clone)]
+pub struct Sources {
+    /// The pools that may serve them.
+    pub pools: Cache<RunnerPool>,
+    /// Where they come from.
+    pub sources: Cache<RunnerSource>,
+    /// The claims that were made for them, or have them.
+    pub claims: Cache<MachineClaim>,
+    /// The clusters that claims have their machines on.
+    pub clusters: Cache<HypervisorCluster>,
+}
+
 /// Starts it.
-pub fn spawn(host: &Host) {
-    let jobs: Cache<RunnerJob> =
-        Cache::spawn(&Selection::namespaces(&host.settings.namespaces), &host.client, &host.parts);
-    host.driver(RunnerJobs, &jobs).spawn();
+pub fn spawn(host: &Host, outposts: &Outposts, jobs: &Cache<RunnerJob>, sources: &Sources) {
+    let controller = RunnerJobs::new(outposts, sources);
+    wire(host.driver(controller, jobs), outposts, jobs, sources).spawn();
 }
 
 /// The controller.
-#[derive(Debug)]
-pub struct RunnerJobs;
+pub struct RunnerJobs {
+    outposts: Outposts,
+    sources: Sources,
+    /// Pools by their source, and claims by the job they were made for.
+    pools_of: Index,
+    claims_for: Index,
+}
+
+impl RunnerJobs {
+    /// A controller of jobs that the platforms of `outposts` have.
+    pub fn new(outposts: &Outposts, sources: &Sources) -> Self {
+        let pools_of = Index::of(&sources.pools, |pool| Some(source_of(pool)));
+        let claims_for = Index::of(&sources.claims, made_for);
+        Self { outposts: outposts.clone(), sources: sources.clone(), pools_of, claims_for }
+    }
+
+    /// The pools of a job's source, with what the job asks for and each of them has not. Only the platform can tell that:
+    /// without it there is the pool that the job has.
+    fn candidates(&self, job: &RunnerJob, outpost: Option<&Outpost>) -> Vec<Candidate> {
+        let wanted: Vec<String> = job.spec.labels.iter().map(|label| label.as_str().to_owned()).collect();
+        let pools = self.pools_of.under(&job_source(job));
+        let pools = pools.iter().filter_map(|key| self.sources.pools.get(key));
+        let candidate = |pool: Arc<RunnerPool>| {
+            if let Some(outpost) = outpost {
+                let offered = outpost.offered(&labels(&pool));
+                return Some(Candidate { missing: missing(outpost, &wanted, &offered), pool });
+            }
+            let own = job::pool_of(job).is_some_and(|own| pool.metadata.name.as_deref() == Some(own));
+            own.then_some(Candidate { pool, missing: Vec::new() })
+        };
+        pools.filter_map(candidate).collect()
+    }
+
+    /// The claims made for a job, and the one that has it.
+    fn claims(&self, job: &RunnerJob) -> Vec<Arc<MachineClaim>> {
+        let mut keys = self.claims_for.under(&Key::of(&job.metadata));
+        keys.extend(claim_of(job));
+        keys.sort_unstable();
+        keys.dedup();
+        keys.iter().filter_map(|key| self.sources.claims.get(key)).collect()
+    }
+
+    async fn rerun(&self, job: &RunnerJob, key: &JobKey) -> Result<(), Fault> {
+        let away = || Fault::new(Class::Unavailable, "rerun", "the job's source is not connected");
+        let outpost = self.outposts.get(&job_source(job)).ok_or_else(away)?;
+        match outpost.rerun(key).await {
+            // It runs again already, or nobody knows whether it does: once is what was promised.
+            Ok(()) | Err(Error::Conflict { .. } | Error::UnknownOutcome { .. }) => Ok(()),
+            Err(error) => Err(error.fault("rerun")),
+        }
+    }
+
+    /// Whether the node is gone that has the VM of a job's claim, as its cluster says.
+    fn is_node_gone(&self, job: &RunnerJob) -> bool {
+        let Some(claim) = claim_of(job).and_then(|key| self.sources.claims.get(&key)) else { return false };
+        let Some(held) = claim.status.as_ref().and_then(|status| status.allocation.as_ref()) else { return false };
+        let cluster = self.sources.clusters.get(&target(&held.cluster_ref, &claim.metadata));
+        let nodes = cluster.as_ref().and_then(|cluster| cluster.status.as_ref()).map(|status| status.nodes.as_slice());
+        nodes.unwrap_or_default().iter().any(|node| node.name == held.node && !node.online)
+    }
+}
+
+/// What a runner would lack to be given a job.
+fn missing(outpost: &Outpost, wanted: &[String], offered: &[String]) -> Vec<String> {
+    if outpost.matches(wanted, offered) {
+        return Vec::new();
+    }
+    let lacks = |label: &&String| !outpost.matches(std::slice::from_ref(*label), offered);
+    let lacking: Vec<String> = wanted.iter().filter(lacks).cloned().collect();
+    // What fits one by one and not together is missing as a whole.
+    if lacking.is_empty() { wanted.to_vec() } else { lacking }
+}
+
+/// The labels of a pool's runners, whatever its platform calls them.
+pub(super) fn labels(pool: &RunnerPool) -> Vec<String> {
+    let labels = pool.spec.labels.iter().map(api::RunnerLabel::as_str);
+    labels.chain(pool.spec.tags.iter().map(api::RunnerTag::as_str)).map(str::to_owned).collect()
+}
+
+/// The source that a job came from.
+pub(super) fn job_source(job: &RunnerJob) -> Key {
+    Key::new(job.metadata.namespace.clone().unwrap_or_default(), job.spec.source_ref.name.as_str())
+}
+
+/// The claim whose runner has a job.
+pub(super) fn claim_of(job: &RunnerJob) -> Option<Key> {
+    let claim = job.status.as_ref()?.claim_ref.as_ref()?;
+    Some(Key::new(job.metadata.namespace.clone().unwrap_or_default(), claim.name.as_str()))
+}
+
+fn is_open(job: &RunnerJob) -> bool {
+    job.status.as_ref().and_then(|status| status.state) != Some(JobState::Completed)
+}
+
+/// The job that a claim was made for.
+fn made_for(claim: &MachineClaim) -> Option<Key> {
+    let job = claim.metadata.labels.as_ref()?.get(RUNNER_JOB)?;
+    Some(Key::new(claim.metadata.namespace.clone().unwrap_or_default(), job))
+}
 
 impl Controller for RunnerJobs {
     type Object = RunnerJob;
-    type Observed = Observed;
+    /// None while nothing can be said of a job: its source is not connected, and it has no pool.
+    type Observed = Option<Observed>;
     type Step = Step;
     type Status = RunnerJobStatus;
 
     const NAME: &'static str = "runner-jobs";
     const FINALIZER: Option<&'static str> = None;
-    const CONDITIONS: &'static [&'static str] = job::CONDITIONS;
+    const CONDITIONS: &'static [&'static str] = CONDITIONS;
 
-    async fn observe(&self, job: Arc<RunnerJob>) -> Result<Observed, Fault> {
-        Ok(Observed { job, pools: Vec::new(), source: None, claims: Vec::new(), node_gone: false, can_rerun: false })
-    }
-
-    fn plan(&self, observed: &Observed, now: Timestamp) -> Plan<Step, RunnerJobStatus> {
-        job::plan(observed, now)
-    }
-
-    fn audit(&self, observed: &Observed, plan: &Plan<Step, RunnerJobStatus>) -> Vec<Violation> {
-        job::audit(observed, plan)
-    }
-
-    async fn execute(&self, observed: &Observed, step: Step, writer: &Writer) -> Result<(), Fault> {
-        match step {
-            Step::Forget => writer.delete(&*observed.job).await,
-            Step::Rerun { .. } => Err(Fault::new(Class::Refused, "rerun", "no source is connected")),
+    async fn observe(&self, job: Arc<RunnerJob>) -> Result<Option<Observed>, Fault> {
+        let key = job_source(&job);
+        let outpost = self.outposts.get(&key);
+        if outpost.is_none() && is_open(&job) && job::pool_of(&job).is_none() {
+            return Ok(None);
         }
+        Ok(Some(Observed {
+            pools: self.candidates(&job, outpost.as_ref()),
+            source: self.sources.sources.get(&key),
+            claims: self.claims(&job),
+            node_gone: self.is_node_gone(&job),
+            can_rerun: outpost.is_some_and(|outpost| outpost.capabilities().reruns),
+            job,
+        }))
+    }
+
+    fn plan(&self, observed: &Option<Observed>, now: Timestamp) -> Plan<Step, RunnerJobStatus> {
+        observed.as_ref().map_or_else(Plan::rest, |observed| job::plan(observed, now))
+    }
+
+    fn audit(&self, observed: &Option<Observed>, plan: &Plan<Step, RunnerJobStatus>) -> Vec<Violation> {
+        observed.as_ref().map(|observed| job::audit(observed, plan)).unwrap_or_default()
+    }
+
+    async fn execute(&self, observed: &Option<Observed>, step: Step, writer: &Writer) -> Result<(), Fault> {
+        let Some(Observed { job, .. }) = observed else { return Ok(()) };
+        match step {
+            Step::Forget => writer.delete(&**job).await,
+            Step::Rerun { key } => {
+                // Nobody asks twice because of an old view: what it is decided on must still be true.
+                writer.confirm(&**job).await?;
+                self.rerun(job, &JobKey::new(key)).await
+            }
+        }
+    }
+
+    fn severity(&self, condition: &Condition) -> Severity {
+        let alarms = [
+            Reason::NoMatchingPool,
+            Reason::TrustDenied,
+            Reason::SourceNotReady,
+            Reason::TemplateNotReady,
+            Reason::ClusterNotReady,
+            Reason::MachinesFailing,
+            Reason::HostDied,
+            Reason::VmGone,
+            Reason::OutOfMemory,
+            Reason::DiskFull,
+            Reason::AgentLost,
+        ];
+        let alarm = alarms.iter().any(|reason| reason.as_str() == condition.reason);
+        if alarm { Severity::Warning } else { Severity::Normal }
     }
 }

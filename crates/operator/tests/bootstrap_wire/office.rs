@@ -1,6 +1,7 @@
 //! An office: the service on a socket, over an API in memory with one claim.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use api::{BootstrapRecord, MachineClaim};
@@ -13,7 +14,10 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use operator::bootstrap::{Authority, Bootstrap, digest, serve};
-use runtime::{Cache, Parts, Selection};
+use operator::calls::Calls;
+use operator::outpost::{Means, Outposts, over_the_network};
+use providers::http::AddressPolicy;
+use runtime::{Cache, Leadership, Parts, Selection};
 use serde_json::{Value, json};
 
 use crate::caller::Caller;
@@ -69,7 +73,16 @@ impl Office {
         claims.patch_status("one", &PatchParams::default(), &patch).await.unwrap();
         let all = Selection::default();
         let cache: Cache<MachineClaim> = Cache::spawn(&all, &client, &parts);
-        let service = Bootstrap::new(&client, &cache, &all, &parts, "test");
+        let outposts = Outposts::spawn(Means {
+            parts: &parts,
+            client: &client,
+            leadership: &Leadership::always(),
+            dial: over_the_network(AddressPolicy::default(), Arc::new(Calls::new(&parts.metrics))),
+            sources: &Cache::spawn(&all, &client, &parts),
+            instance: "test",
+            home: None,
+        });
+        let service = Bootstrap::new(&client, &cache, &outposts, &all, &parts, "test");
         cache.synced().await;
         let authority = Authority::load(&client, "default", clock).await.unwrap().unwrap();
         let bind = Bind::At("127.0.0.1:0".parse().unwrap());

@@ -14,8 +14,9 @@ use chassis::metrics::Metrics;
 use http_body_util::BodyExt as _;
 use kube::Client;
 use operator::bootstrap::{Bootstrap, Peer, digest, router};
+use operator::outpost::{Means, Outposts};
 use runtime::client::{Guard, Limits};
-use runtime::{Cache, Parts, Selection};
+use runtime::{Cache, Leadership, Parts, Selection};
 use serde_json::{Value, json};
 use sim::world::{Call, Desk, Person, Prototype, World};
 use tower::{ServiceBuilder, ServiceExt as _};
@@ -228,7 +229,17 @@ fn serve(desk: &Desk) -> Door {
     let client = Client::new(ServiceBuilder::new().layer(guard).service(desk.line("kube")), "default");
     let all = Selection::default();
     let claims: Cache<MachineClaim> = Cache::spawn(&all, &client, &parts);
-    let service = Bootstrap::new(&client, &claims, &all, &parts, &desk.life.to_string());
+    let host = desk.clone();
+    let outposts = Outposts::spawn(Means {
+        parts: &parts,
+        client: &client,
+        leadership: &Leadership::always(),
+        dial: Arc::new(move |provider, _| Ok(providers::http::Client::over(provider, host.line("nowhere").whole()))),
+        sources: &Cache::spawn(&all, &client, &parts),
+        instance: "post",
+        home: None,
+    });
+    let service = Bootstrap::new(&client, &claims, &outposts, &all, &parts, &desk.life.to_string());
     Door { router: router(&service), metrics }
 }
 

@@ -91,7 +91,8 @@ fn a_machine_gets_nothing_of_another_one() {
         assert_eq!(post.start("a", &agent, &fresh).await, Answer::refused());
         assert_eq!(post.counted("a", "start", "key-of-another"), 1);
         // What a body says about whose it is counts for nothing.
-        let lie = json!({ "report": "finished", "exitCode": 0, "id": other.id, "claim": other.name });
+        let lie =
+            json!({ "report": "finished", "class": "exited", "exitCode": 0, "id": other.id, "claim": other.name });
         post.report("a", &agent, &lie).await.json();
         assert_eq!(post.state(&mine).await, "Released");
         let strip = |mut object: serde_json::Value| {

@@ -8,18 +8,22 @@ use std::time::Duration;
 use agent::{Answer, Ending, Event, Exit, Job, Line, LineError, Machine, Patience, Shortage, Work, live};
 use axum::Router;
 use axum::body::Body;
+use chassis::Clock;
 use http::Request;
 use http_body_util::BodyExt;
 use operator::bootstrap::{Peer, digest};
 use protocol::Plan;
+use sim::github::{self, Conclusion, Errand, Listener};
 use sim::proxmox::{Hardware, Hook};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use tower::ServiceExt;
 
 /// Where guests find the bootstrap service, and what became of them.
 #[derive(Clone, Default)]
 pub(crate) struct Guests {
-    service: Arc<Mutex<Option<Router>>>,
+    /// The service, by the replica that it is on.
+    service: Arc<Mutex<BTreeMap<String, Router>>>,
     endings: Arc<Mutex<Vec<(u32, Ending)>>>,
     /// Seeds that were read, by the VM's firmware.
     seeds: Arc<Mutex<BTreeMap<String, protocol::Seed>>>,
@@ -31,17 +35,57 @@ pub(crate) struct Guests {
     dead: Arc<Mutex<bool>>,
     /// Ends the agents of guests that run.
     kill: Arc<Notify>,
+    /// Where those that are runners find their jobs, and the right time.
+    office: Arc<Mutex<Option<(github::Simulator, Clock)>>>,
+    /// Credentials that runners were given.
+    credentials: Arc<Mutex<Vec<String>>>,
 }
 
 impl Guests {
     /// The service is there from now on.
-    pub(crate) fn open(&self, router: Router) {
-        *self.service.lock().unwrap() = Some(router);
+    pub(crate) fn open(&self, replica: &str, router: Router) {
+        self.service.lock().unwrap().insert(replica.to_owned(), router);
+    }
+
+    /// That replica is dead: nobody is sent there any more.
+    pub(crate) fn close(&self, replica: &str) {
+        self.service.lock().unwrap().remove(replica);
+    }
+
+    /// Somebody asks one replica after the other. One whose process died in the middle never answers.
+    async fn ask(&self, request: impl Fn() -> Request<Body>) -> Option<(u16, Vec<u8>)> {
+        let doors: Vec<Router> = self.service.lock().unwrap().values().cloned().collect();
+        let patience = Duration::from_secs(10) / u32::try_from(doors.len().max(1)).unwrap();
+        for door in doors {
+            let answered = tokio::time::timeout(patience, async {
+                let response = door.oneshot(request()).await.unwrap();
+                let status = response.status().as_u16();
+                (status, response.into_body().collect().await.unwrap().to_bytes().to_vec())
+            });
+            if let Ok(answer) = answered.await {
+                return Some(answer);
+            }
+        }
+        None
     }
 
     /// From now on guests boot and do nothing.
     pub(crate) fn without_agent(&self) {
         *self.dead.lock().unwrap() = true;
+    }
+
+    /// From now on guests boot as they should.
+    pub(crate) fn with_agent(&self) {
+        *self.dead.lock().unwrap() = false;
+    }
+
+    /// Those that are runners find their jobs there.
+    pub(crate) fn employ(&self, github: &github::Simulator, clock: Clock) {
+        *self.office.lock().unwrap() = Some((github.clone(), clock));
+    }
+
+    pub(crate) fn credentials(&self) -> Vec<String> {
+        self.credentials.lock().unwrap().clone()
     }
 
     /// Kills the agents that run now, and nothing else: their VMs go on without them.
@@ -88,9 +132,9 @@ impl Guests {
         self.serials.lock().unwrap().push(hardware.serial.clone());
         let fetched = line.cloud_init(&hardware.serial).await;
         self.fetched.lock().unwrap().extend(fetched);
-        let patience = Patience::default();
+        let (patience, bench) = (Patience::default(), Bench(self.clone()));
         tokio::select! {
-            ending = live(&seed, &hardware.uuid, &line, &Bench, &patience) => {
+            ending = live(&seed, &hardware.uuid, &line, &bench, &patience) => {
                 self.endings.lock().unwrap().push((hardware.vmid, ending));
             }
             () = self.kill.notified() => std::future::pending().await,
@@ -130,30 +174,16 @@ impl Through {
 
     /// Somebody without a key reads something.
     pub(crate) async fn get(&self, path: &str) -> Option<(u16, String)> {
-        let router = self.guests.service.lock().unwrap().clone()?;
         let peer = Peer { key: None, ..self.peer.clone() };
-        let request = Request::get(path).extension(peer).body(Body::empty()).unwrap();
-        let answered = tokio::time::timeout(Duration::from_secs(10), async {
-            let response = router.oneshot(request).await.unwrap();
-            let status = response.status().as_u16();
-            let body = response.into_body().collect().await.unwrap().to_bytes();
-            (status, String::from_utf8(body.to_vec()).unwrap())
-        });
-        answered.await.ok()
+        let request = || Request::get(path).extension(peer.clone()).body(Body::empty()).unwrap();
+        let (status, body) = self.guests.ask(request).await?;
+        Some((status, String::from_utf8(body).unwrap()))
     }
 
     async fn send(&self, path: &str, body: Vec<u8>, peer: Peer) -> Result<Answer, LineError> {
-        let router = self.guests.service.lock().unwrap().clone();
-        let router = router.ok_or_else(|| LineError::Unreachable("nobody is there".to_owned()))?;
-        let request = Request::post(path).extension(peer).body(Body::from(body)).unwrap();
-        // A service whose process died in the middle never answers.
-        let answered = tokio::time::timeout(Duration::from_secs(10), async {
-            let response = router.oneshot(request).await.unwrap();
-            let status = response.status().as_u16();
-            let body = response.into_body().collect().await.unwrap().to_bytes();
-            Answer::new(status, body.to_vec())
-        });
-        answered.await.map_err(|_| LineError::Unreachable("no answer".to_owned()))
+        let request = || Request::post(path).extension(peer.clone()).body(Body::from(body.clone())).unwrap();
+        let answer = self.guests.ask(request).await.map(|(status, body)| Answer::new(status, body));
+        answer.ok_or_else(|| LineError::Unreachable("no answer".to_owned()))
     }
 }
 
@@ -167,47 +197,69 @@ impl Line for Through {
     }
 }
 
-/// Work that only takes time: `sleep N` and `exit CODE after N`.
-struct Bench;
+/// Work that only takes time: `sleep N`, `exit CODE after N`, and the jobs of a runner.
+struct Bench(Guests);
 
-struct Toil {
-    until: tokio::time::Instant,
-    code: i32,
+enum Toil {
+    Command { until: Instant, code: i32 },
+    Runner(Box<Shift>),
 }
 
 impl Machine for Bench {
     type Work = Toil;
 
     async fn begin(&self, plan: &Plan) -> Result<Toil, String> {
+        if plan.runner.is_some() {
+            let credential = plan.env.get("ACTIONS_RUNNER_INPUT_JITCONFIG").ok_or("no configuration")?.clone();
+            self.0.credentials.lock().unwrap().push(credential.clone());
+            let office = self.0.office.lock().unwrap().clone();
+            let (github, _) = office.ok_or("there is no GitHub")?;
+            return Ok(Toil::Runner(Box::new(Shift::new(github, credential))));
+        }
         let words: Vec<&str> = plan.argv.iter().map(String::as_str).collect();
         let (code, seconds) = match words.as_slice() {
             ["sleep", seconds] => (0, seconds.parse().unwrap()),
             ["exit", code, "after", seconds] => (code.parse().unwrap(), seconds.parse().unwrap()),
             other => return Err(format!("{other:?} is no work for a simulated machine")),
         };
-        Ok(Toil { until: tokio::time::Instant::now() + Duration::from_secs(seconds), code })
+        Ok(Toil::Command { until: Instant::now() + Duration::from_secs(seconds), code })
     }
 
     fn clock(&self) -> i64 {
-        0
+        self.0.office.lock().unwrap().as_ref().map_or(0, |(_, clock)| clock.now().as_second())
     }
 }
 
 impl Work for Toil {
     async fn next(&mut self) -> Event {
-        tokio::time::sleep_until(self.until).await;
-        Event::Exited(Exit::Code(self.code))
+        match self {
+            Self::Command { until, code } => {
+                tokio::time::sleep_until(*until).await;
+                Event::Exited(Exit::Code(*code))
+            }
+            Self::Runner(shift) => shift.next().await,
+        }
     }
 
     fn job(&mut self) -> Option<Job> {
-        None
+        match self {
+            Self::Command { .. } => None,
+            Self::Runner(shift) => shift.job.as_ref().map(|_| Job(None)),
+        }
     }
 
     fn ask(&mut self, _signal: protocol::Signal) {
-        self.until = tokio::time::Instant::now();
+        match self {
+            Self::Command { until, .. } => *until = Instant::now(),
+            Self::Runner(shift) => shift.asked = true,
+        }
     }
 
-    async fn end(&mut self) {}
+    async fn end(&mut self) {
+        if let Self::Runner(shift) = self {
+            shift.listener = None;
+        }
+    }
 
     fn output(&self) -> Option<String> {
         Some("done\n".to_owned())
@@ -215,5 +267,79 @@ impl Work for Toil {
 
     fn shortage(&self) -> Option<Shortage> {
         None
+    }
+}
+
+/// What the real runner does with a job, without the job.
+struct Shift {
+    github: github::Simulator,
+    credential: String,
+    listener: Option<Listener>,
+    connected: bool,
+    asked: bool,
+    /// The job's number, its end and how it ends.
+    job: Option<(u64, Instant, Conclusion)>,
+    exit: Option<i32>,
+}
+
+impl Shift {
+    fn new(github: github::Simulator, credential: String) -> Self {
+        Self { github, credential, listener: None, connected: false, asked: false, job: None, exit: None }
+    }
+
+    async fn next(&mut self) -> Event {
+        loop {
+            if let Some(code) = self.exit {
+                return Event::Exited(Exit::Code(code));
+            }
+            let Some(listener) = &self.listener else {
+                match self.github.listen(&self.credential) {
+                    Ok(listener) => (self.listener, self.connected) = (Some(listener), true),
+                    Err(_) => self.exit = Some(1),
+                }
+                if self.connected {
+                    return Event::Ready;
+                }
+                continue;
+            };
+            match self.job {
+                None if self.asked => {
+                    self.listener.take().into_iter().for_each(Listener::leave);
+                    self.exit = Some(0);
+                }
+                None => match listener.next().await {
+                    Ok(Errand::Run { job, name, span, conclusion, .. }) => {
+                        self.job = Some((job, Instant::now() + span, conclusion));
+                        return Event::Began(Job(Some(name)));
+                    }
+                    Ok(Errand::Cancel { .. } | Errand::Nothing) => {}
+                    Err(_) => self.exit = Some(1),
+                },
+                Some((job, until, planned)) => {
+                    let ended = tokio::select! {
+                        biased;
+                        () = tokio::time::sleep_until(until) => Some(planned),
+                        told = listener.next() => match told {
+                            Ok(errand) => (errand == Errand::Cancel { job }).then_some(Conclusion::Cancelled),
+                            Err(_) => Some(Conclusion::Failure),
+                        },
+                    };
+                    if let Some(conclusion) = ended {
+                        let _ = listener.finish(job, conclusion);
+                        self.exit = Some(code(conclusion));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The exit code that tells a result.
+const fn code(conclusion: Conclusion) -> i32 {
+    match conclusion {
+        Conclusion::Success => 100,
+        Conclusion::Failure | Conclusion::TimedOut => 102,
+        Conclusion::Cancelled => 103,
+        Conclusion::Skipped => 104,
     }
 }

@@ -3,20 +3,25 @@
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
-use api::HypervisorCluster;
+use api::{HypervisorCluster, HypervisorMachineTemplate, RunnerSource};
 use chassis::health::Health;
 use chassis::metrics::Metrics;
 use kube::Client;
 use operator::bootstrap::{Bootstrap, router};
 use operator::chance::Chance;
+use operator::controllers::Runners;
 use operator::controllers::hypervisor_clusters::{self, HypervisorClusters, Sources};
 use operator::controllers::machine_claims::{self, AskPolicy, Invitation, Invite, MachineClaims};
 use operator::controllers::machine_templates::{self, MachineTemplates};
-use operator::platforms::Unconnected;
+use operator::controllers::runner_jobs::{self, RunnerJobs};
+use operator::controllers::runner_pools::{self, RunnerPools};
+use operator::controllers::runner_sources::{self, RunnerSources};
+use operator::outpost::demand::{self, Feed};
+use operator::outpost::{Caches, Intake, Means, Outposts};
 use operator::site::{Books, Dial, Sites};
 use runtime::client::{Guard, Limits};
 use runtime::lease::{Candidacy, spawn};
-use runtime::{Cache, Driver, Parts, Selection};
+use runtime::{Cache, Controller, Driver, Leadership, Parts, Selection};
 use serde_json::{Value, json};
 use sim::proxmox::{Fixture, Options, Profile, Release, Simulator};
 use sim::world::{Desk, Nature, Person, Prototype, World};
@@ -249,46 +254,117 @@ fn operate(desk: &Desk, guests: &Guests, figures: &Figures) {
     };
     let leadership = spawn(candidacy, &client, &parts);
     let all = Selection::default();
-    let sources =
-        Sources { templates: Cache::spawn(&all, &client, &parts), claims: Cache::spawn(&all, &client, &parts) };
-    let clusters: Cache<HypervisorCluster> = Cache::spawn(&all, &client, &parts);
-    let books = Books::new(&clusters, &sources.claims, &all, &client, &instance, &parts);
-    let sites = Sites::new(&parts, &leadership, dial(desk), Arc::new(|| Duration::from_secs(30)), books);
-    let controller = HypervisorClusters::new(&sites, &sources, &client, "default", chance(desk));
-    let driver = Driver::new(controller, &clusters, &client, &leadership, &instance, &parts);
-    hypervisor_clusters::wire(driver, &clusters, &sites, &sources).spawn();
-    let Sources { templates, claims } = sources;
-    let sources = machine_templates::Sources { clusters, claims, pools: Cache::spawn(&all, &client, &parts) };
-    let controller = MachineTemplates::new(&sites, &sources, &client);
-    let driver = Driver::new(controller, &templates, &client, &leadership, &instance, &parts);
-    machine_templates::wire(driver, &templates, &sources).spawn();
-    let machine_templates::Sources { clusters, claims, .. } = sources;
-    let service = Bootstrap::new(&client, &claims, &all, &parts, &instance);
-    guests.open(router(&service));
-    let platforms = Arc::new(Unconnected);
-    let sources = machine_claims::Sources { templates, clusters, claims, platforms };
-    let invite: Invite = Arc::new(|| {
-        let invitation = Invitation {
-            url: "https://bootstrap:8444".to_owned(),
-            authority: "ours".to_owned(),
-            pin: protocol::pin(&[7; 32]),
+    let own = Own { desk, client: &client, parts: &parts, leadership: &leadership, instance: &instance };
+    let (templates, clusters) = (Cache::spawn(&all, &client, &parts), Cache::spawn(&all, &client, &parts));
+    let caches = Caches {
+        jobs: Cache::spawn(&all, &client, &parts),
+        claims: Cache::spawn(&all, &client, &parts),
+        pools: Cache::spawn(&all, &client, &parts),
+    };
+    let outposts = own.runners(&caches, &templates, &clusters);
+    let service = Bootstrap::new(&client, &caches.claims, &outposts, &all, &parts, &instance);
+    guests.open(&desk.life.actor, router(&service));
+    own.machines(&caches, templates, clusters, &outposts);
+}
+
+/// What a replica is made of.
+struct Own<'a> {
+    desk: &'a Desk,
+    client: &'a Client,
+    parts: &'a Parts,
+    leadership: &'a Leadership,
+    instance: &'a str,
+}
+
+impl Own<'_> {
+    fn driver<C: Controller>(&self, controller: C, objects: &Cache<C::Object>) -> Driver<C> {
+        Driver::new(controller, objects, self.client, self.leadership, self.instance, self.parts)
+    }
+
+    /// Sources, pools and jobs.
+    fn runners(
+        &self,
+        caches: &Caches,
+        templates: &Cache<HypervisorMachineTemplate>,
+        clusters: &Cache<HypervisorCluster>,
+    ) -> Outposts {
+        let Self { desk, client, parts, leadership, instance } = *self;
+        let sources: Cache<RunnerSource> = Cache::spawn(&Selection::default(), client, parts);
+        let host = desk.clone();
+        let outposts = Outposts::spawn(Means {
+            parts,
+            client,
+            leadership,
+            dial: Arc::new(move |provider, url| {
+                Ok(providers::http::Client::over(provider, host.line(host_of(url)).whole()))
+            }),
+            sources: &sources,
+            instance,
+            home: Some("default"),
+        });
+        let driver = self.driver(RunnerSources::new(&outposts, caches), &sources);
+        runner_sources::wire(driver, &sources, &outposts, caches).spawn();
+        let intake = Intake::new(client, parts, "demand", instance, caches);
+        demand::spawn(&outposts, &Feed { intake, caches: caches.clone() });
+        let Caches { jobs, claims, pools } = caches.clone();
+        let read = runner_pools::Sources {
+            sources: sources.clone(),
+            jobs: jobs.clone(),
+            claims: claims.clone(),
+            templates: templates.clone(),
+            clusters: clusters.clone(),
         };
-        Box::pin(async move { Ok(Ok(invitation)) })
-    });
-    let policy: AskPolicy = Arc::new(|| machine_claims::POLICY);
-    let controller = MachineClaims::new(&sites, &sources, &client, parts.clock, chance(desk), invite, policy);
-    let memory = controller.memory();
-    let driver = Driver::new(controller, &sources.claims, &client, &leadership, &instance, &parts);
-    machine_claims::wire(driver, memory, &sites, &sources).spawn();
+        let driver = self.driver(RunnerPools::new(&outposts, &read, client, parts.clock), &pools);
+        runner_pools::wire(driver, &outposts, &pools, &read).spawn();
+        let read = runner_jobs::Sources { pools, sources, claims, clusters: clusters.clone() };
+        let driver = self.driver(RunnerJobs::new(&outposts, &read), &jobs);
+        runner_jobs::wire(driver, &outposts, &jobs, &read).spawn();
+        outposts
+    }
+
+    /// Clusters, templates and claims.
+    fn machines(
+        &self,
+        caches: &Caches,
+        templates: Cache<HypervisorMachineTemplate>,
+        clusters: Cache<HypervisorCluster>,
+        outposts: &Outposts,
+    ) {
+        let Self { desk, client, parts, leadership, instance } = *self;
+        let Caches { jobs, claims, pools } = caches.clone();
+        let books = Books::new(&clusters, &claims, &Selection::default(), client, instance, parts);
+        let sites = Sites::new(parts, leadership, dial(desk), Arc::new(|| Duration::from_secs(30)), books);
+        let sources = Sources { templates: templates.clone(), claims: claims.clone() };
+        let controller = HypervisorClusters::new(&sites, &sources, client, "default", chance(desk));
+        hypervisor_clusters::wire(self.driver(controller, &clusters), &clusters, &sites, &sources).spawn();
+        let sources = machine_templates::Sources { clusters: clusters.clone(), claims: claims.clone(), pools };
+        let controller = MachineTemplates::new(&sites, &sources, client);
+        machine_templates::wire(self.driver(controller, &templates), &templates, &sources).spawn();
+        let platforms = Arc::new(Runners::spawn(outposts, &jobs, &claims, parts));
+        let sources = machine_claims::Sources { templates, clusters, claims, platforms };
+        let invite: Invite = Arc::new(|| {
+            let invitation = Invitation {
+                url: "https://bootstrap:8444".to_owned(),
+                authority: "ours".to_owned(),
+                pin: protocol::pin(&[7; 32]),
+            };
+            Box::pin(async move { Ok(Ok(invitation)) })
+        });
+        let policy: AskPolicy = Arc::new(|| machine_claims::POLICY);
+        let controller = MachineClaims::new(&sites, &sources, client, parts.clock, chance(desk), invite, policy);
+        let memory = controller.memory();
+        machine_claims::wire(self.driver(controller, &sources.claims), memory, &sites, &sources).spawn();
+    }
+}
+
+fn host_of(endpoint: &str) -> &str {
+    endpoint.trim_start_matches("https://").split([':', '/']).next().unwrap_or_default()
 }
 
 /// Every endpoint is a destination of the world, by its host name.
 fn dial(desk: &Desk) -> Dial {
     let desk = desk.clone();
-    Arc::new(move |endpoint, _| {
-        let host = endpoint.trim_start_matches("https://").split([':', '/']).next().unwrap_or_default();
-        Ok(providers::http::Client::over("proxmox", desk.line(host).whole()))
-    })
+    Arc::new(move |endpoint, _| Ok(providers::http::Client::over("proxmox", desk.line(host_of(endpoint)).whole())))
 }
 
 fn chance(desk: &Desk) -> Chance {

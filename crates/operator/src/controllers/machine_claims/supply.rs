@@ -2,18 +2,15 @@
 
 use std::sync::Arc;
 
-use api::condition::find;
-use api::{ConditionType, HypervisorCluster, HypervisorMachineTemplate, MachineClaim, ObjectRef, Reason, Seed};
+use api::{HypervisorCluster, HypervisorMachineTemplate, MachineClaim, ObjectRef, Reason, Seed};
 use fleet::claim::{Obstacle, Terms};
-use fleet::template;
 use kube::ResourceExt;
 use providers::hypervisor::Image;
 use reconcile::Fault;
 use runtime::Key;
 
-use super::super::hypervisor_clusters::target;
-use super::super::machine_templates::{is_granted, obstacle};
-use super::{Invitation, MachineClaims};
+use super::super::stock::Stock;
+use super::{Invitation, MachineClaims, Sources};
 use crate::site::Site;
 
 /// Everything a machine is made from.
@@ -33,39 +30,15 @@ fn closed<T>(reason: Reason, message: impl Into<String>) -> Result<T, Obstacle> 
 impl MachineClaims {
     /// What the claim's machine would be made from, or the one reason why not.
     pub(super) async fn supply(&self, claim: &MachineClaim) -> Result<Result<Supply, Obstacle>, Fault> {
-        let key = target(&claim.spec.template_ref, &claim.metadata);
-        let Some(template) = self.sources.templates.get(&key) else {
-            let message = format!("HypervisorMachineTemplate {key} does not exist: create it, or name another");
-            return Ok(closed(Reason::TemplateMissing, message));
-        };
-        let home = claim.namespace().unwrap_or_default();
-        let granted = template.spec.allowed_namespaces.as_ref();
-        if home != key.namespace && !is_granted(&self.client, granted, &home).await? {
-            let message = format!(
-                "HypervisorMachineTemplate {key} does not allow namespace {home}: have its owner add the namespace to \
-                 spec.allowedNamespaces"
-            );
-            return Ok(closed(Reason::NotGranted, message));
+        let Sources { templates, clusters, .. } = self.sources.clone();
+        let stock = Stock { templates, clusters, client: self.client.clone() };
+        match stock.find(&claim.spec.template_ref, &claim.metadata).await? {
+            Ok((template, cluster)) => {
+                let key = Key::of(&cluster.metadata);
+                self.connected(template, cluster, &key).await
+            }
+            Err(obstacle) => Ok(Err(obstacle)),
         }
-        if template.metadata.deletion_timestamp.is_some() {
-            return Ok(closed(Reason::TemplateNotValid, format!("HypervisorMachineTemplate {key} is being deleted")));
-        }
-        let cluster_key = target(&template.spec.hypervisor_cluster_ref, &template.metadata);
-        let Some(cluster) = self.sources.clusters.get(&cluster_key) else {
-            return Ok(closed(Reason::ClusterNotFound, format!("HypervisorCluster {cluster_key} does not exist")));
-        };
-        if let Some(why) = obstacle(&cluster) {
-            let message = format!("HypervisorCluster {cluster_key} cannot be used: {why}");
-            return Ok(closed(Reason::ClusterNotReady, message));
-        }
-        if !template::is_valid(template.status.as_ref()) {
-            let valid =
-                template.status.as_ref().and_then(|status| find(&status.conditions, ConditionType::TemplateValid));
-            let why = valid.map_or_else(|| "it has not been checked yet".to_owned(), |valid| valid.message.clone());
-            let message = format!("HypervisorMachineTemplate {key} is not valid: {why}");
-            return Ok(closed(Reason::TemplateNotValid, message));
-        }
-        self.connected(template, cluster, &cluster_key).await
     }
 
     async fn connected(

@@ -28,7 +28,8 @@ fn below(top: u32, parents: &BTreeMap<u32, u32>) -> BTreeSet<u32> {
     let mut found = BTreeSet::from([top]);
     loop {
         let known = found.len();
-        found.extend(parents.iter().filter(|(_, parent)| found.contains(parent)).map(|(id, _)| *id).collect::<Vec<_>>());
+        found
+            .extend(parents.iter().filter(|(_, parent)| found.contains(parent)).map(|(id, _)| *id).collect::<Vec<_>>());
         if found.len() == known {
             found.remove(&top);
             return found;

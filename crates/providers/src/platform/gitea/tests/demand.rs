@@ -64,6 +64,9 @@ async fn pages_are_turned_to_the_end() {
 
 type Page = (usize, std::ops::RangeInclusive<u64>);
 
+/// A page without jobs.
+const NONE: std::ops::RangeInclusive<u64> = std::ops::RangeInclusive::new(1, 0);
+
 fn changing(pages: &[Page]) -> Vec<(u16, Value)> {
     let jobs = |(total, ids): &Page| {
         page(*total, &ids.clone().map(|id| listed(id, "fleet/demo", "queued")).collect::<Vec<_>>())
@@ -72,9 +75,9 @@ fn changing(pages: &[Page]) -> Vec<(u16, Value)> {
 }
 
 #[rstest]
-#[case::a_job_ended(&[(60, 1..=50), (59, 52..=60), (59, 1..=0), (59, 2..=51), (59, 52..=60)], 59)]
+#[case::a_job_ended(&[(60, 1..=50), (59, 52..=60), (59, NONE), (59, 2..=51), (59, 52..=60)], 59)]
 #[case::a_job_came(&[(60, 1..=50), (61, 51..=61), (61, 1..=50), (61, 51..=61)], 61)]
-#[case::one_was_hidden(&[(60, 1..=50), (60, 52..=60), (60, 1..=0), (60, 2..=51)], 60)]
+#[case::one_was_hidden(&[(60, 1..=50), (60, 52..=60), (60, NONE), (60, 2..=51)], 60)]
 #[tokio::test]
 async fn pages_are_turned_again_if_the_list_changes_meanwhile(#[case] pages: &[Page], #[case] jobs: usize) {
     let server = Scripted::new(changing(pages));
@@ -85,7 +88,7 @@ async fn pages_are_turned_again_if_the_list_changes_meanwhile(#[case] pages: &[P
 
 #[tokio::test]
 async fn a_list_that_never_holds_still_proves_no_absence() {
-    let pass: [Page; 3] = [(60, 1..=50), (59, 52..=60), (59, 1..=0)];
+    let pass: [Page; 3] = [(60, 1..=50), (59, 52..=60), (59, NONE)];
     let server = Scripted::new(changing(&[pass.clone(), pass.clone(), pass].concat()));
     assert!(!server.gitea(organization()).poll(now()).await.unwrap().complete);
 }

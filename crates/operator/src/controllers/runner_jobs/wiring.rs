@@ -1,0 +1,73 @@
+//! What makes the controller look at a job, beside the job itself.
+
+use api::condition::find;
+use api::{ConditionType, MachineClaim, RunnerJob, RunnerPool, RunnerSource};
+use runtime::{Bell, Cache, Driver, Key};
+
+use super::super::index::Index;
+use super::super::runner_pools::source_of;
+use super::{RunnerJobs, Sources, claim_of, is_open, job_source, made_for};
+use crate::outpost::Outposts;
+
+/// Looks again at a job when its claims move, and at all that have not ended when their pool or source says something
+/// else.
+pub fn wire(
+    driver: Driver<RunnerJobs>,
+    outposts: &Outposts,
+    jobs: &Cache<RunnerJob>,
+    sources: &Sources,
+) -> Driver<RunnerJobs> {
+    let open = Index::of(jobs, |job| is_open(job).then(|| job_source(job)));
+    let at = Index::of(jobs, claim_of);
+    let (by_pool, by_source) = (open.clone(), open.clone());
+    driver
+        .heeds(&connected(outposts, open))
+        .watches_changes(&sources.claims, move |before, after| {
+            if before.map(essence) == after.map(essence) {
+                return Vec::new();
+            }
+            let Some(claim) = after.or(before) else { return Vec::new() };
+            made_for(claim).into_iter().chain(at.under(&Key::of(&claim.metadata))).collect()
+        })
+        .watches_changes(&sources.pools, move |before, after| {
+            let moved = before.map(stance) != after.map(stance);
+            after.or(before).filter(|_| moved).map(|pool| by_pool.under(&source_of(pool))).unwrap_or_default()
+        })
+        .watches_changes(&sources.sources, move |before, after| {
+            let moved = before.map(readiness) != after.map(readiness);
+            let source = after.or(before).filter(|_| moved);
+            source.map(|source| by_source.under(&Key::of(&source.metadata))).unwrap_or_default()
+        })
+}
+
+/// Rung for the jobs of a source of which something new is known: only its platform says which pools fit.
+fn connected(outposts: &Outposts, open: Index) -> Bell {
+    let bell = Bell::default();
+    let jobs = bell.clone();
+    outposts.bell().listen(move |source| {
+        open.under(source).iter().for_each(|job| jobs.ring(job));
+        true
+    });
+    bell
+}
+
+/// What of a claim its job tells.
+fn essence(claim: &MachineClaim) -> impl PartialEq + use<> {
+    let status = claim.status.clone().unwrap_or_default();
+    let says = |about| find(&status.conditions, about).map(|known| (known.reason.clone(), known.message.clone()));
+    let said = [ConditionType::Provisioning, ConditionType::Bootstrapped, ConditionType::Ready].map(says);
+    (claim.metadata.deletion_timestamp.is_some(), status.phase, status.outcome.clone(), said)
+}
+
+/// What of a pool its jobs go by.
+fn stance(pool: &RunnerPool) -> impl PartialEq + use<> {
+    let scaling = pool.status.as_ref().and_then(|status| find(&status.conditions, ConditionType::Scaling));
+    let says = scaling.map(|known| (known.reason.clone(), known.message.clone()));
+    (pool.metadata.deletion_timestamp.is_some(), pool.spec.clone(), says)
+}
+
+/// What of a source its jobs go by.
+fn readiness(source: &RunnerSource) -> impl PartialEq + use<> {
+    let ready = source.status.as_ref().and_then(|status| find(&status.conditions, ConditionType::Ready));
+    ready.map(|known| (known.status.clone(), known.reason.clone(), known.message.clone()))
+}

@@ -1,0 +1,85 @@
+//! What must hold at every instant, by what became durable and by what was on the hypervisor.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use sim::world::{History, State};
+
+use crate::town::{MOMENT, Town};
+
+const CLAIMS: &str = "machineclaims.hypervisor.hyperfleet.io";
+const JOBS: &str = "runnerjobs.hypervisor.hyperfleet.io";
+
+/// Claims that may still take a job or have one, with what they say of themselves. A runner takes one job: it is of no more
+/// use once that has ended, even if its agent has not said so yet.
+fn live(state: &State) -> Vec<String> {
+    let ended = state.of(JOBS).filter(|(_, job)| job["status"]["state"] == "Completed");
+    let done: BTreeSet<&str> = ended.filter_map(|(_, job)| job["status"]["claimRef"]["name"].as_str()).collect();
+    let may = |claim: &Value| {
+        let status = &claim["status"];
+        let phase = status["phase"].as_str().unwrap_or("Pending");
+        let used = phase == "Busy" && claim["metadata"]["name"].as_str().is_some_and(|name| done.contains(name));
+        claim["metadata"]["deletionTimestamp"].is_null()
+            && !used
+            && status["drain"].is_null()
+            && ["Pending", "Provisioning", "Bootstrapping", "Ready", "Busy"].contains(&phase)
+    };
+    let tell = |claim: &Value| {
+        let (meta, status) = (&claim["metadata"], &claim["status"]);
+        format!("{} {} of {} {}", meta["name"], status["phase"], meta["creationTimestamp"], meta["labels"])
+    };
+    state.of(CLAIMS).filter(|(_, claim)| may(claim)).map(|(_, claim)| tell(claim)).collect()
+}
+
+/// Claims that have, or may have, a VM.
+fn with_machine(state: &State) -> usize {
+    let has = |claim: &Value| {
+        let status = &claim["status"];
+        !status["allocation"].is_null() && status["teardown"]["vmGoneAt"].is_null()
+    };
+    state.of(CLAIMS).filter(|(_, claim)| has(claim)).count()
+}
+
+/// Holds a pool's whole history against both of its bounds, and says how many claims were ever made.
+pub(crate) fn hold(history: &History, max: usize, terminating: usize) -> usize {
+    let mut made = BTreeSet::new();
+    history.replay(|state, commit| {
+        if commit.object.resource != CLAIMS {
+            return;
+        }
+        made.insert(commit.object.clone());
+        let (live, machines) = (live(state), with_machine(state));
+        let by = commit.by.as_ref().map(ToString::to_string).unwrap_or_default();
+        assert!(live.len() <= max, "more than {max} may take a job at {:?} by {by}: {live:#?}", commit.at);
+        let most = max + terminating;
+        assert!(machines <= most, "{machines} machines at {:?}, and there may be {most}", commit.at);
+    });
+    made.len()
+}
+
+/// How a runner's claim came to its end: every status it had.
+pub(crate) fn story(history: &History, runner: &str) -> Vec<String> {
+    let of = |commit: &&sim::world::Commit| {
+        let after = commit.after.as_ref().or(commit.before.as_ref());
+        after.is_some_and(|claim| claim["status"]["runner"]["name"] == runner)
+    };
+    let tell = |commit: &sim::world::Commit| {
+        let status = commit.after.as_ref().map(|claim| claim["status"].clone()).unwrap_or_default();
+        let by = commit.by.as_ref().map(ToString::to_string).unwrap_or_default();
+        let (phase, drain, outcome) = (&status["phase"], &status["drain"], &status["outcome"]);
+        let ready =
+            status["conditions"].as_array().and_then(|all| all.iter().find(|one| one["type"] == "Ready").cloned());
+        format!("{:?} {by}: {phase} {drain} {outcome} {}", commit.at, ready.unwrap_or_default()["message"])
+    };
+    history.commits.iter().filter(of).map(tell).collect()
+}
+
+/// Lets time pass and counts VMs all the while.
+pub(crate) async fn watch(town: &Town, seconds: u64, most: usize) {
+    let moments = u128::from(seconds) * 1_000 / MOMENT.as_millis();
+    for _ in 0..moments {
+        town.yard.world.pass(MOMENT).await;
+        let machines = town.machines();
+        assert!(machines.len() <= most, "{} VMs where {most} may be: {machines:?}", machines.len());
+    }
+}

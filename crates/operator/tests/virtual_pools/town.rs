@@ -1,0 +1,186 @@
+//! A town: a yard with a template, and a GitHub whose jobs its pools serve.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sim::github::{self, JobSpec, JobView, PERSONAL_TOKEN, REPOSITORY, Status};
+use sim::proxmox::Simulator;
+use sim::world::{Nature, World};
+
+use crate::yard::{CLAIMS, FOREIGN, SECRETS, Yard};
+
+const GROUP: &str = "/apis/hypervisor.hyperfleet.io/v1alpha1/namespaces/default";
+/// What jobs of these tests run on.
+pub(crate) const LABEL: &str = "small";
+
+pub(crate) struct Town {
+    pub(crate) yard: Yard,
+    pub(crate) pve: Simulator,
+    pub(crate) github: github::Simulator,
+    /// What the hypervisor had before.
+    before: Value,
+}
+
+impl Town {
+    /// A town whose source learns of jobs in this way, and which has had time to become ready.
+    pub(crate) async fn new(world: &World, mode: &str) -> Self {
+        let (yard, pve) = Yard::with_template(world).await;
+        let options = github::Options {
+            seed: world.seed(),
+            web: Some("https://ghes".to_owned()),
+            ..github::Options::new(world.clock())
+        };
+        let github = github::Simulator::new(options, world.tasks());
+        world.serve("ghes", Nature::Other, github.service());
+        yard.guests.employ(&github, world.clock());
+        let before = there(&pve);
+        let town = Self { yard, pve, github, before };
+        town.source(mode).await;
+        town.pass(20).await;
+        town
+    }
+
+    async fn source(&self, mode: &str) {
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "gh" }, "stringData": { "pat": PERSONAL_TOKEN },
+        });
+        self.yard.person.create(SECRETS, &secret).await.unwrap();
+        let source = json!({
+            "apiVersion": "hypervisor.hyperfleet.io/v1alpha1", "kind": "RunnerSource", "metadata": { "name": "gh" },
+            "spec": {
+                "platform": "github", "url": "https://ghes",
+                "github": {
+                    "scope": { "organization": "acme" }, "credentials": { "pat": { "name": "gh", "key": "pat" } },
+                },
+                "demand": { "mode": mode, "pollInterval": "10s" },
+            },
+        });
+        self.yard.person.create(&format!("{GROUP}/runnersources"), &source).await.unwrap();
+    }
+
+    /// A pool of `max` runners with the label of these tests.
+    pub(crate) async fn pool(&self, name: &str, max: u32, change: impl FnOnce(&mut Value)) {
+        let mut pool = json!({
+            "apiVersion": "hypervisor.hyperfleet.io/v1alpha1", "kind": "RunnerPool", "metadata": { "name": name },
+            "spec": {
+                "sourceRef": { "name": "gh" }, "templateRef": { "name": "small" },
+                "labels": ["self-hosted", "linux", "x64", LABEL],
+                "scaling": { "maxReplicas": max, "scaleDownDelay": "30s" },
+                "lifecycle": { "bootstrapTimeout": "5m" },
+            },
+        });
+        change(&mut pool);
+        self.yard.person.create(&format!("{GROUP}/runnerpools"), &pool).await.unwrap();
+        self.pass(2).await;
+    }
+
+    pub(crate) async fn change_pool(&self, name: &str, change: &Value) {
+        self.yard.person.merge(&format!("{GROUP}/runnerpools/{name}"), change).await.unwrap();
+    }
+
+    pub(crate) async fn delete_pool(&self, name: &str) {
+        self.yard.person.delete(&format!("{GROUP}/runnerpools/{name}")).await.unwrap();
+    }
+
+    /// A pool as it is; null if it is gone.
+    pub(crate) async fn pooled(&self, name: &str) -> Value {
+        self.yard.person.get(&format!("{GROUP}/runnerpools/{name}")).await.unwrap_or_default()
+    }
+
+    /// Queues runs of one job each, which take so long; their jobs.
+    pub(crate) fn queue(&self, count: usize, seconds: f64) -> Vec<u64> {
+        let labels = ["self-hosted", LABEL].map(str::to_owned).to_vec();
+        let spec = JobSpec { labels, seconds, ..JobSpec::default() };
+        let one = || self.github.queue(REPOSITORY, std::slice::from_ref(&spec)).unwrap().1;
+        (0..count).flat_map(|_| one()).collect()
+    }
+
+    pub(crate) async fn pass(&self, seconds: u64) {
+        self.yard.pass(seconds).await;
+    }
+
+    /// Lets time pass until this holds; whether it did in time.
+    pub(crate) async fn until(&self, seconds: u64, mut holds: impl AsyncFnMut(&Self) -> bool) -> bool {
+        for _ in 0..seconds {
+            if holds(self).await {
+                return true;
+            }
+            self.pass(1).await;
+        }
+        holds(self).await
+    }
+
+    /// Whether all these jobs have ended, at the platform.
+    pub(crate) fn are_done(&self, jobs: &[u64]) -> bool {
+        jobs.iter().all(|job| self.job(*job).status == Status::Completed)
+    }
+
+    pub(crate) fn job(&self, id: u64) -> JobView {
+        self.github.job(id).unwrap()
+    }
+
+    /// How many of these jobs run.
+    pub(crate) fn running(&self, jobs: &[u64]) -> usize {
+        jobs.iter().filter(|job| self.job(**job).status == Status::InProgress).count()
+    }
+
+    /// Every claim.
+    pub(crate) async fn claims(&self) -> Vec<Value> {
+        self.yard.person.get(CLAIMS).await.unwrap()["items"].as_array().unwrap().clone()
+    }
+
+    /// Claims by phase.
+    pub(crate) async fn phases(&self) -> BTreeMap<String, usize> {
+        self.claims().await.iter().fold(BTreeMap::new(), |mut sums, claim| {
+            *sums.entry(claim["status"]["phase"].as_str().unwrap_or_default().to_owned()).or_default() += 1;
+            sums
+        })
+    }
+
+    /// Every job as we know it.
+    pub(crate) async fn known(&self) -> Vec<Value> {
+        self.yard.person.get(&format!("{GROUP}/runnerjobs")).await.unwrap()["items"].as_array().unwrap().clone()
+    }
+
+    /// The reason of a job's `Assigned` by the platform's number.
+    pub(crate) async fn reason(&self, job: u64) -> (String, String) {
+        let url = format!("/job/{job}");
+        let known = self.known().await;
+        let object = known.iter().find(|known| known["spec"]["url"].as_str().is_some_and(|page| page.ends_with(&url)));
+        let conditions = object.map(|object| object["status"]["conditions"].clone()).unwrap_or_default();
+        let found = conditions.as_array().into_iter().flatten().find(|known| known["type"] == "Assigned").cloned();
+        let text = |key: &str| found.as_ref().and_then(|found| found[key].as_str()).unwrap_or_default().to_owned();
+        (text("reason"), text("message"))
+    }
+
+    /// What is left anywhere beside what was there before; empty if nothing is.
+    pub(crate) async fn leftovers(&self) -> String {
+        let (claims, runners) = (self.claims().await, self.github.runners());
+        let machines = there(&self.pve) != self.before;
+        if claims.is_empty() && runners.is_empty() && !machines {
+            return String::new();
+        }
+        format!("{} claims: {claims:?}; runners: {runners:?}; machines: {:?}", claims.len(), self.machines())
+    }
+
+    /// Waits until nothing is left anywhere.
+    pub(crate) async fn cleared(&self, seconds: u64) {
+        let clear = self.until(seconds, async |town| town.leftovers().await.is_empty()).await;
+        assert!(clear, "{}", self.leftovers().await);
+    }
+
+    /// VMs of ours.
+    pub(crate) fn machines(&self) -> Vec<u32> {
+        let ours = |vmid: &u32| (6000..6100).contains(vmid) && *vmid != FOREIGN;
+        self.pve.machines().into_iter().map(|(vmid, _)| vmid).filter(ours).collect()
+    }
+}
+
+fn there(pve: &Simulator) -> Value {
+    let state = pve.state();
+    json!([state["vms"], state["volumes"], state["pools"], state["heldLocks"], state["runningTasks"]])
+}
+
+/// A pause that is shorter than anything that happens.
+pub(crate) const MOMENT: Duration = Duration::from_millis(250);
