@@ -270,6 +270,20 @@ fn a_plan_that_broke_a_promise_would_be_noticed() {
     assert_eq!(names.len(), 2);
 }
 
+#[test]
+fn a_lost_answer_changes_nothing_whatever_the_session_does_meanwhile() {
+    let up = |trouble, session| Link::Up {
+        settings: Settings("one".to_owned()),
+        probe: Probe { report: Some(report()), trouble },
+        session,
+    };
+    let now = observed(up(None, Session::None));
+    let now = with(now.clone(), |source| source.status = decide(&now).status);
+    let lost = Some(trouble(Reason::PlatformUnreachable, 1, true));
+    let now = Observed { link: up(lost, Session::Taken("them".to_owned())), ..now };
+    assert_eq!(decide(&now).status, now.source.status, "one lost answer is no outage");
+}
+
 fn any_link() -> impl Strategy<Value = Link> {
     let kinds = vec![Reason::AuthenticationFailed, Reason::PlatformUnreachable, Reason::RateLimited];
     let trouble = (prop::sample::select(kinds), 1_u32..4, any::<bool>(), proptest::option::of(0_u64..3_600)).prop_map(

@@ -33,8 +33,9 @@ fn verdict(observed: &Observed, now: Timestamp) -> Option<Verdict> {
 fn probed(observed: &Observed, probe: &Probe, session: &Session, now: Timestamp) -> Option<Verdict> {
     match (&probe.trouble, &probe.report) {
         (Some(trouble), _) if counts(observed, trouble) => Some(no(trouble.kind, trouble.message.clone())),
-        (_, Some(report)) => Some(judge(observed, report, session, now)),
-        (_, None) => before(observed),
+        (None, Some(report)) => Some(judge(observed, report, session, now)),
+        // One lost answer changes nothing, also not what else is known: a second look would judge it differently.
+        (Some(_), _) | (None, None) => before(observed),
     }
 }
 

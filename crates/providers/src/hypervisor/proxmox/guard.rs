@@ -17,14 +17,14 @@ use crate::hypervisor::number::VmId;
 pub struct Limits {
     /// Calls in flight per node. A node's daemon has 3 workers; a fourth call waits there and nears its time-out.
     pub calls_per_node: usize,
-    /// Clones in flight per storage. Each waits for the storage's lock at most 10 s, and a quick storage holds it for a
-    /// third of a second. The planner, which measures, asks for fewer where that is needed.
+    /// Clones in flight per storage. Each waits for the storage's lock at most 10 s, and a slow storage holds it for
+    /// 3 s: a fifth clone would time out there. Who measures how long it is held can ask for more, or for fewer.
     pub clones_per_storage: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { calls_per_node: 3, clones_per_storage: 32 }
+        Self { calls_per_node: 3, clones_per_storage: 4 }
     }
 }
 
