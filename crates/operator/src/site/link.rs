@@ -19,6 +19,10 @@ pub enum Hypervisor {
     Proxmox(Box<Proxmox>),
 }
 
+/// Clones of ours that may be under way on a storage: the planner measures and asks for no more than the storage can take in
+/// time, so that the guard behind it only has to stop what cannot be right.
+const CLONES: usize = 64;
+
 impl Hypervisor {
     /// A client of the cluster's hypervisor; nothing is sent yet.
     pub(super) fn connect(cluster: &HypervisorCluster, login: &Complete, dial: &Dial) -> Result<Self, DialError> {
@@ -29,7 +33,7 @@ impl Hypervisor {
                 let settings = Settings {
                     owner: login.owner.clone(),
                     seeds: seeds.and_then(|storage| storage.as_str().parse().ok()),
-                    limits: Limits::default(),
+                    limits: Limits { clones_per_storage: CLONES, ..Limits::default() },
                 };
                 Ok(Self::Proxmox(Box::new(Proxmox::new(client, login.credentials.clone(), settings))))
             }
