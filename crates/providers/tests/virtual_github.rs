@@ -2,13 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
 
-#[path = "github/access.rs"]
+#[path = "virtual_github/access.rs"]
 mod access;
-#[path = "github/demand.rs"]
+#[path = "virtual_github/demand.rs"]
 mod demand;
-#[path = "github/limits.rs"]
+#[path = "virtual_github/limits.rs"]
 mod limits;
-#[path = "github/queue.rs"]
+#[path = "virtual_github/queue.rs"]
 mod queue;
-#[path = "github/world.rs"]
+#[path = "virtual_github/world.rs"]
 mod world;

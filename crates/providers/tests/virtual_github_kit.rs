@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
 
-#[path = "github/careless.rs"]
+#[path = "virtual_github/careless.rs"]
 mod careless;
-#[path = "github/world.rs"]
+#[path = "virtual_github/world.rs"]
 #[allow(dead_code, reason = "other tests use the rest of it")]
 mod world;
 
