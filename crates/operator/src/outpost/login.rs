@@ -160,8 +160,10 @@ fn fingerprint<'a>(source: &RunnerSource, secrets: impl Iterator<Item = &'a Secr
         "{:?}",
         (spec.platform, &spec.url, &spec.tls, &spec.github, &spec.gitea, &spec.budget, source::demand_mode(source))
     );
-    let secrets = secrets.map(ExposeSecret::expose_secret);
-    let parts: Vec<&str> = std::iter::once(place.as_str()).chain(secrets).collect();
+    let mut parts = vec![place.as_str()];
+    for secret in secrets {
+        parts.push(secret.expose_secret());
+    }
     Settings(hash(&parts))
 }
 
