@@ -90,14 +90,12 @@ impl Post {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(60), found)
-            .await
-            .unwrap_or_else(|_| panic!("{name} is never {reason}"))
+        tokio::time::timeout(Duration::from_mins(1), found).await.unwrap_or_else(|_| panic!("{name} is never {reason}"))
     }
 }
 
-fn named(secret: &str) -> Option<Value> {
-    Some(json!({ "caCertificate": { "name": secret, "key": "ca.crt" } }))
+fn named(secret: &str) -> Value {
+    json!({ "caCertificate": { "name": secret, "key": "ca.crt" } })
 }
 
 #[tokio::test]
@@ -105,10 +103,10 @@ async fn a_platform_of_a_private_authority_is_believed_by_what_the_source_names(
     let post = Post::new().await;
     let (right, other) = (post.authority.pem().to_owned(), Authority::new(&["127.0.0.1"]).unwrap());
     post.source("unsaid", None, &right).await;
-    post.source("right", named("right"), &right).await;
+    post.source("right", Some(named("right")), &right).await;
     post.source("pinned", Some(json!({ "fingerprint": post.authority.fingerprint() })), &right).await;
-    post.source("garbled", named("garbled"), "no certificate").await;
-    post.source("wrong", named("wrong"), other.pem()).await;
+    post.source("garbled", Some(named("garbled")), "no certificate").await;
+    post.source("wrong", Some(named("wrong")), other.pem()).await;
     for believed in ["right", "pinned"] {
         post.message(believed, "PlatformReachable").await;
     }
