@@ -90,7 +90,8 @@ pub struct RunnerPoolSpec {
     pub rerun_lost_jobs: bool,
 }
 
-/// Whose code may run in a pool. Jobs that are not allowed stay queued with the reason `TrustDenied`.
+/// Whose code may run in a pool. Jobs that are not allowed stay queued with the reason `TrustDenied`; what the platform can
+/// tell and has not told is not allowed either.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Trust {

@@ -12,6 +12,8 @@ mod hooks;
 mod modes;
 #[path = "virtual_sources/office.rs"]
 mod office;
+#[path = "virtual_sources/origins.rs"]
+mod origins;
 #[path = "virtual_sources/sessions.rs"]
 mod sessions;
 #[path = "virtual_sources/sweeps.rs"]

@@ -40,6 +40,12 @@ fn births_of(observed: &Observed, births: &[Birth], broken: &mut impl FnMut(&'st
     if observed.pool.metadata.deletion_timestamp.is_some() {
         broken("a pool that goes makes nothing", format!("{names:?}"));
     }
+    if let Some(stranger) = observed.strangers.first() {
+        broken(
+            "nothing is made while a job could take it that must not run here",
+            format!("{:?}", stranger.metadata.name),
+        );
+    }
     for birth in births {
         let meta = &birth.claim.metadata;
         let kept = meta.finalizers.iter().flatten().any(|name| name == VM_CLEANUP);

@@ -12,7 +12,7 @@ use std::time::Duration;
 use api::{MachineClaim, ObjectName, RunnerJob, RunnerJobStatus, RunnerPool, RunnerTag};
 use chassis::Clock;
 use fleet::demand::{self, Observed, Sight, State, Step};
-use fleet::job::{CONDITIONS, Candidate, Choice, select};
+use fleet::job::{CONDITIONS, Candidate};
 use kube::api::PostParams;
 use kube::{Api, Client, ResourceExt};
 use providers::platform::{Job, JobKey, JobResult, JobState};
@@ -22,7 +22,7 @@ use runtime::{Cache, Key, Parts, Severity, Swap};
 use tokio::time::Instant;
 
 use super::index::Index;
-use super::{Outpost, lock};
+use super::{Outpost, choice, lock};
 
 /// Decisions about one job until somebody else has to try.
 const TRIES: u32 = 8;
@@ -105,7 +105,7 @@ pub(crate) struct Seen<'a> {
     /// Whether the platform was asked about this very job.
     pub(crate) certain: bool,
     /// The pool whose queue it was seen in.
-    pub(crate) pool: Option<&'a str>,
+    pub(crate) queue: Option<&'a str>,
 }
 
 impl Intake {
@@ -135,20 +135,26 @@ impl Intake {
 
     /// Stores what was seen of a job; done once this is answered.
     pub(crate) async fn take(&self, seen: Seen<'_>) -> Result<Taken, Fault> {
-        let Seen { source, outpost, job, certain, pool } = seen;
+        let Seen { source, outpost, job, certain, queue } = seen;
         let (mut sight, mut certain) = (sight(job), certain);
         let mut fresh = Fresh::new();
         if !certain && self.was_told_late(source, &sight) {
             sight = answer(outpost, sight).await?;
             certain = true;
         }
+        if self.known(source, &sight.key, &fresh).is_empty() {
+            choice::complete(outpost, &self.candidates(seen, &sight), &mut sight).await;
+        }
         for _ in 0..TRIES {
+            let candidates = self.candidates(seen, &sight);
             let observed = Observed {
                 namespace: source.namespace.clone(),
                 source: ObjectName::new(&source.name),
                 known: self.known(source, &sight.key, &fresh),
                 claim: self.claim(source, sight.runner.as_deref()),
-                pool: pool.map(ObjectName::new).or_else(|| self.pool(source, outpost, &sight)),
+                pool: choice::pool(outpost, &candidates, &sight),
+                queue: queue.map(ObjectName::new),
+                ours: queue.is_some() || choice::is_ours(outpost, &candidates, &sight),
                 sight: sight.clone(),
                 certain,
             };
@@ -174,7 +180,7 @@ impl Intake {
         let key = JobKey::new(key);
         let answer = outpost.job(&key).await.map_err(|error| error.fault("ask about a job"))?;
         let job = answer.unwrap_or_else(|| unknown(key));
-        self.take(Seen { source, outpost, job: &job, certain: true, pool: None }).await
+        self.take(Seen { source, outpost, job: &job, certain: true, queue: None }).await
     }
 
     async fn create(
@@ -274,21 +280,12 @@ impl Intake {
         written.insert(place, (Instant::now(), job));
     }
 
-    /// The pool that serves a job.
-    fn pool(&self, source: &Key, outpost: &Outpost, sight: &Sight) -> Option<ObjectName> {
-        let wanted: Vec<String> = sight.labels.iter().map(|label| label.as_str().to_owned()).collect();
-        let candidate = |pool: Arc<RunnerPool>| {
-            let labels: Vec<String> = pool.spec.labels.iter().map(|label| label.as_str().to_owned()).collect();
-            let offered = outpost.offered(&labels);
-            let lacks = |label: &&String| !outpost.matches(std::slice::from_ref(*label), &offered);
-            Candidate { missing: wanted.iter().filter(lacks).cloned().collect(), pool }
-        };
-        let pools = self.0.pools.under(&source.namespace, &source.name);
-        let candidates: Vec<Candidate> = pools.into_iter().map(candidate).collect();
-        match select(sight.into(), &candidates) {
-            Choice::Serves(pool) => pool.metadata.name.as_deref().map(ObjectName::new),
-            Choice::Denied { .. } | Choice::Unmatched(_) => None,
-        }
+    /// The pools that a job might be for: one that a platform has put into a pool's queue is for that one.
+    fn candidates(&self, seen: Seen<'_>, sight: &Sight) -> Vec<Candidate> {
+        let pools = self.0.pools.under(&seen.source.namespace, &seen.source.name);
+        let Some(queue) = seen.queue else { return choice::candidates(seen.outpost, pools, sight) };
+        let own = pools.into_iter().find(|pool| pool.metadata.name.as_deref() == Some(queue));
+        own.into_iter().map(|pool| Candidate { pool, missing: Vec::new() }).collect()
     }
 
     /// The claim whose runner has this name.

@@ -92,7 +92,7 @@ fn act(world: &World, request: &Request<Bytes>) -> Verdict {
 }
 
 fn queue(world: &World, Queue { repository, jobs }: Queue) -> Verdict {
-    let queued = world.queue(repository.as_deref().unwrap_or(REPOSITORY), &jobs);
+    let queued = world.queue(repository.as_deref().unwrap_or(REPOSITORY), &jobs, false);
     let (run, jobs) = queued.ok_or_else(|| bad("there is no such repository"))?;
     Ok(json!({ "run": run, "jobs": jobs }))
 }

@@ -31,6 +31,7 @@ impl World {
         let stopping = tasks.stopping();
         tasks.spawn("github webhook", async move {
             tokio::select! {
+                biased;
                 () = stopping => {}
                 () = attempt(&world, &hook, &delivery) => {}
             }
