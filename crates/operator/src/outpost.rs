@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use api::{DemandMode, RunnerRegistration, RunnerSource};
 use bytes::Bytes;
-use chassis::Clock;
+use chassis::{Board, Clock};
 use fleet::claim::Standing;
 use fleet::job::Tells;
 use fleet::pool::Heard;
@@ -43,7 +43,7 @@ use providers::platform::{
 };
 use runtime::{Bell, Cache, Entry, Key, Leadership, Parts};
 use secrecy::SecretString;
-use tokio::sync::{Notify, OnceCell, watch};
+use tokio::sync::{Notify, OnceCell};
 
 pub use dial::{Dial, DialError, over_the_network};
 use figures::Figures;
@@ -105,7 +105,7 @@ struct Post {
     /// Asks for a look at jobs now.
     look: Notify,
     /// Counts looks at Secrets.
-    news: watch::Sender<u64>,
+    news: Board<u64>,
 }
 
 /// A client and what it is for.
@@ -200,13 +200,15 @@ impl Outposts {
     /// What a source's planner sees of it, as soon as its Secrets have been read once.
     pub async fn seen(&self, source: &Key) -> (source::Login, source::Link) {
         let post = self.post(source);
-        let mut news = post.news.subscribe();
+        let mut news = post.news.reader();
         loop {
             let seen = lock(&post.state).seen();
             match seen {
                 Some(seen) => return seen,
                 // The sender lives in the post, which is held here.
-                None => drop(news.changed().await),
+                None => {
+                    let _ = news.changed().await;
+                }
             }
         }
     }

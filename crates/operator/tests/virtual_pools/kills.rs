@@ -73,11 +73,6 @@ fn p6_p9_leaders_killed_at_random_lose_no_job_and_kill_none() {
 
 /// Both bounds hold at every instant: of claims by what became durable, of VMs by what was on the hypervisor.
 #[test]
-fn p6_p9_two_hundred_jobs_with_leaders_killed_at_random() {
-    days(101, 2, 200);
-}
-
-#[test]
 #[ignore = "many seeds: make soak"]
 fn soak_two_hundred_jobs_with_leaders_killed_at_random() {
     days(500, 60, 200);
@@ -88,6 +83,9 @@ fn soak_two_hundred_jobs_with_leaders_killed_at_random() {
 fn one_seed_tells_one_story() {
     for seed in [3, 4, 5] {
         let (first, second) = (day(seed, 6).1, day(seed, 6).1);
+        if first != second {
+            std::fs::write("/tmp/trust-d2", &second).unwrap();
+        }
         let differs = first.lines().zip(second.lines()).find(|(first, second)| first != second);
         assert_eq!(differs, None, "seed {seed}");
         assert_eq!(first.lines().count(), second.lines().count(), "seed {seed}");

@@ -34,10 +34,11 @@ fn a_job_of_a_fork_of_a_private_repository_waits_until_its_pool_allows_it_in_eve
 #[test]
 fn a_job_that_is_not_trusted_is_not_run_by_a_machine_that_was_made_for_another() {
     for (seed, mode) in (11..).zip(MODES) {
-        for moment in [0, 3, 6, 9, 12, 15] {
+        for moment in [0, 6, 9, 12] {
             World::run(seed, async |world| {
                 let town = Town::new(&world, mode).await;
-                town.pool("linux", 2, |_| {}).await;
+                // In a session the platform gives us no more jobs than the pool may have machines.
+                town.pool("linux", 4, |_| {}).await;
                 let first = town.queue(1, 30.0);
                 town.pass(moment).await;
                 let (run, proposed) = town.queue_from_fork(10.0);

@@ -1,9 +1,10 @@
 //! What is asked of jobs before they are stored, and which jobs are nobody's.
 
+use serde_json::json;
 use sim::github::{JobSpec, REPOSITORY};
 use sim::world::World;
 
-use crate::office::{Office, POOLS};
+use crate::office::{Office, POOLS, SECRETS, SOURCES};
 
 const RUN: &str = "GET /repos/{owner}/{repo}/actions/runs/{run_id}";
 
@@ -42,7 +43,7 @@ fn a_pool_that_serves_everybody_costs_no_call() {
     for mode in ["webhook", "session"] {
         World::run(2, async |world| {
             let office = Office::with_source(&world, &["operator"], mode).await;
-            let trust = serde_json::json!({ "spec": { "trust": { "forks": true, "publicRepositories": true } } });
+            let trust = json!({ "spec": { "trust": { "forks": true, "publicRepositories": true } } });
             office.person.merge(&format!("{POOLS}/gpu"), &trust).await.unwrap();
             office.pass(5).await;
             office.github.queue_from_fork(REPOSITORY, &run(10, &["self-hosted", "gpu"])).unwrap();
@@ -79,7 +80,19 @@ fn jobs_for_the_platforms_own_machines_are_nobodys_and_what_asks_for_us_is_told_
 fn pools_of_one_name_in_two_namespaces_listen_side_by_side() {
     World::run(4, async |world| {
         let office = Office::with_source(&world, &["operator"], "session").await;
-        let sets: Vec<String> = office.github.scale_sets().into_iter().map(|set| set.name).collect();
-        assert_eq!(sets, ["default.gpu"]);
+        let space = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "other" } });
+        office.person.create("/api/v1/namespaces", &space).await.unwrap();
+        for (path, name) in [(SECRETS, "ci"), (SOURCES, "ci"), (POOLS, "gpu")] {
+            let mut copy = office.person.get(&format!("{path}/{name}")).await.unwrap();
+            copy["metadata"] = json!({ "name": name });
+            copy.as_object_mut().unwrap().remove("status");
+            office.person.create(&path.replace("/default/", "/other/"), &copy).await.unwrap();
+        }
+        office.pass(60).await;
+        let mut sets: Vec<(String, bool)> =
+            office.github.scale_sets().into_iter().map(|set| (set.name, set.session.is_some())).collect();
+        sets.sort_unstable();
+        assert_eq!(sets, [("default.gpu".to_owned(), true), ("other.gpu".to_owned(), true)]);
+        assert_eq!(office.ready("ci").await.1, "PlatformReachable");
     });
 }

@@ -3,9 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use chassis::{Clock, Tasks};
+use chassis::{Board, Clock, Tasks};
 use jiff::Timestamp;
-use tokio::sync::watch;
 
 use super::access::{Meters, Signing};
 use super::control::{CallLog, Faults};
@@ -60,7 +59,7 @@ pub(crate) struct World {
     pub(crate) weather: Mutex<HookWeather>,
     addresses: Mutex<Addresses>,
     state: Mutex<State>,
-    changes: watch::Sender<u64>,
+    changes: Board<u64>,
 }
 
 impl World {
@@ -83,7 +82,7 @@ impl World {
             weather: Mutex::default(),
             addresses: Mutex::new(addresses),
             state: Mutex::new(state),
-            changes: watch::Sender::new(0),
+            changes: Board::new(0),
         }
     }
 
@@ -113,13 +112,13 @@ impl World {
 
     /// Wakes whoever waits for something to happen.
     pub(crate) fn changed(&self) {
-        self.changes.send_modify(|version| *version += 1);
+        self.changes.change(|version| *version += 1);
     }
 
     /// Asks `look` until it finds something, or `patience` is over.
     pub(crate) async fn wait_for<T>(&self, patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
         let deadline = tokio::time::Instant::now() + patience;
-        let mut changes = self.changes.subscribe();
+        let mut changes = self.changes.reader();
         loop {
             if let Some(found) = look() {
                 return Some(found);

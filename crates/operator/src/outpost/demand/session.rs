@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{Level, Moment, RunnerPool};
+use chassis::Board;
 use fleet::pool::Heard;
 use fleet::source;
 use futures::StreamExt;
 use providers::platform::{Batch, Error, Job, JobKey, SessionOrder, Statistics};
 use reconcile::Backoff;
 use runtime::Key;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc};
 
 use super::super::intake::Seen;
 use super::super::link::Session;
@@ -36,7 +37,7 @@ const BACKOFF: Backoff =
 pub(super) async fn run(desk: &Desk, outpost: &Outpost, life: &Life) {
     let changes = Arc::new(Notify::new());
     follow(desk, &changes);
-    let mut open: BTreeMap<Key, (SessionOrder, watch::Sender<()>)> = BTreeMap::new();
+    let mut open: BTreeMap<Key, (SessionOrder, Board<()>)> = BTreeMap::new();
     let (present, mut left) = mpsc::channel(1);
     loop {
         let wanted = wanted(desk, outpost);
@@ -228,13 +229,11 @@ impl Ear {
             let mut levels = lock(&outposts.levels);
             let known = levels.get(&self.pool).map(|heard| heard.level.jobs);
             let changed = statistics.filter(|statistics| known != Some(statistics.jobs));
-            match (changed, levels.get_mut(&self.pool)) {
-                (Some(Statistics { jobs, .. }), _) => {
-                    let level = Level { jobs, as_of: Moment::from(now) };
-                    drop(levels.insert(self.pool.clone(), Heard { level, at: now }));
-                }
-                (None, Some(heard)) => heard.at = now,
-                (None, None) => {}
+            if let Some(Statistics { jobs, .. }) = changed {
+                let level = Level { jobs, as_of: Moment::from(now) };
+                levels.insert(self.pool.clone(), Heard { level, at: now });
+            } else if let Some(heard) = levels.get_mut(&self.pool) {
+                heard.at = now;
             }
             changed.is_some()
         };
