@@ -102,7 +102,8 @@ impl<'a> Census<'a> {
             .filter(|job| waits(job, observed))
             .map(|job| queue(job, &by_name, observed, now))
             .collect();
-        waiting.sort_by_key(|one| (one.job.spec.queued_at.timestamp(), one.job.metadata.name.clone()));
+        let since = |one: &Waiting<'_>| one.job.spec.queued_at.timestamp();
+        waiting.sort_by(|a, b| since(a).cmp(&since(b)).then_with(|| a.job.metadata.name.cmp(&b.job.metadata.name)));
         let announced = waiting.iter().filter(|one| one.own == Own::Announced).count();
         let mut census =
             Self { members, waiting, invisible: unseen().count() + announced, asked: 0, wanted: 0, needed: 0 };
@@ -245,18 +246,19 @@ fn queue<'a>(
     observed: &Observed,
     now: Timestamp,
 ) -> Waiting<'a> {
-    let status = job.status.clone().unwrap_or_default();
-    let made = status.claims_made.unwrap_or(0);
+    let made = job.status.as_ref().and_then(|status| status.claims_made).filter(|made| *made > 0);
+    let Some((status, made)) = job.status.as_ref().zip(made) else {
+        return Waiting { job, made: 0, own: Own::None, rests: None };
+    };
     let name = claim_name(job.metadata.name.as_deref().unwrap_or_default(), made);
     let last = status.last_claim_at.as_ref().map_or(Timestamp::MIN, Moment::timestamp);
     let recent = plus(last, GRACE) > now && last <= plus(observed.began, TICK);
     let own = match claims.get(name.as_str()) {
-        _ if made == 0 => Own::None,
         Some(Standing::Early | Standing::Ready) => Own::Open,
         None if observed.unseen.contains(&name) => Own::Open,
         None if recent => Own::Announced,
         Some(Standing::Busy | Standing::Leaving | Standing::Ending | Standing::Over) | None => Own::Spent,
     };
-    let rests = pause(&status).filter(|due| own == Own::Spent && *due > now);
+    let rests = pause(status).filter(|due| own == Own::Spent && *due > now);
     Waiting { job, made, own, rests }
 }
