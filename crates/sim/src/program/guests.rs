@@ -43,8 +43,9 @@ impl Guests {
 
     /// VMs with the agent in them.
     ///
-    /// Each has mounts of its own: a runner's directory is mounted by the agent, and an agent that is switched off with its
-    /// VM unmounts nothing.
+    /// Each has mounts and processes of its own: a runner's directory is mounted by the agent, and an agent that is switched
+    /// off with its VM unmounts nothing and ends nobody. What it had mounted and started goes with it all the same, even if
+    /// the simulator is killed.
     fn inhabited(&self, agent: String, seeds: PathBuf, say: impl FnOnce(&str)) -> Hook {
         let apart = apart(is_root());
         let (program, run_dir, before) = if can(apart) {
@@ -53,7 +54,7 @@ impl Guests {
             (apart[0].to_owned(), "{seed}/memory".to_owned(), before)
         } else {
             say(
-                "VMs have no mounts of their own here: GitHub's runner, and whatever else writes beside its program, is \
+                "VMs have no mounts and processes of their own here: GitHub's runner, and whatever else writes beside its program, is \
                  not run in them",
             );
             // Memory that Linux always has: the agent puts nothing on a disk.
@@ -80,13 +81,13 @@ impl Guests {
     }
 }
 
-/// What starts a program with mounts of its own.
+/// What starts a program with mounts and processes of its own, which end with it.
 const fn apart(is_root: bool) -> &'static [&'static str] {
     if is_root {
-        &["unshare", "--mount"]
+        &["unshare", "--mount-proc", "--pid", "--fork", "--kill-child"]
     } else {
         // An ordinary user mounts in a world of its own, and stays who it is.
-        &["unshare", "--user", "--map-current-user", "--keep-caps", "--mount"]
+        &["unshare", "--user", "--map-current-user", "--keep-caps", "--mount-proc", "--pid", "--fork", "--kill-child"]
     }
 }
 
