@@ -84,7 +84,7 @@ fn after_help() -> String {
          Users: op@pve (password golden) and its token op@pve!hf may do all that a VM's life needs; min@pve!tk only within\n\
          the pool hf. Both tokens have the secret shown above.\n\n\
          Control, on a loopback address only:\n  \
-         GET  /sim/state, /sim/calls, /sim/faults\n  \
+         GET  /sim/state, /sim/history, /sim/calls, /sim/faults\n  \
          PUT  /sim/faults             a list of rules; [] clears them\n  \
          POST, DELETE /sim/locks/vm/VMID and /sim/locks/storage/ID\n  \
          PUT  /sim/vms/VMID/lock      {{\"lock\": \"clone\"}} or {{\"lock\": null}}\n  \

@@ -50,6 +50,7 @@ pub(crate) struct World {
     pub(crate) limits: Limits,
     pub(crate) handover: Handover,
     pub(crate) any_runner: bool,
+    pub(crate) hook_trust: Option<Arc<rustls::ClientConfig>>,
     pub(crate) clock: Clock,
     pub(crate) tasks: Tasks,
     pub(crate) signing: Signing,
@@ -65,7 +66,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(options: Options, tasks: &Tasks) -> Self {
-        let Options { seed, limits, handover, any_runner, web, clock } = options;
+        let Options { seed, limits, handover, any_runner, web, hook_trust, clock } = options;
         let mut state = fixture::build(seed);
         let signing = Signing::new(state.rng.bytes());
         let addresses = web.map_or_else(Addresses::github, |web| Addresses::below(&web));
@@ -73,6 +74,7 @@ impl World {
             limits,
             handover,
             any_runner,
+            hook_trust,
             clock,
             tasks: tasks.clone(),
             signing,

@@ -46,7 +46,7 @@ async fn attempt(world: &World, hook: &Hook, delivery: &Delivery) {
         let request = request(hook, delivery, &world.addresses());
         let answer = async {
             match &hook.receiver {
-                Receiver::Network => client::post(request).await,
+                Receiver::Network => client::post(request, world.hook_trust.clone()).await,
                 Receiver::Function(receive) => receive(request).await,
             }
         };
