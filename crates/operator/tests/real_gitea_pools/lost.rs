@@ -58,9 +58,8 @@ async fn jobs_whose_runner_or_machine_was_killed_are_told_from_failed_ones_and_r
             town.forge.gitea().cron("stop_zombie_tasks").await;
             town.forge.place_of(name)
         });
-        if again.await.is_none() {
-            panic!("{name} does not run again: {:#?}\n{}", town.jobs_named(name).await, operator.output());
-        }
+        let again = again.await.is_some();
+        assert!(again, "{name} does not run again: {:#?}\n{}", town.jobs_named(name).await, operator.output());
         town.forge.release(name);
         assert_eq!(town.forge.conclusion(name).await, "success");
         town.cleared(&operator).await;

@@ -17,9 +17,8 @@ async fn pushed(organization: &str, count: u32) {
     let watch = Stopwatch::start();
     town.forge.gitea().push(&town.forge.repository, "ci.yml", &town.forge.workflow("push", &names));
     let places = || -> Vec<String> { names.iter().filter_map(|name| town.forge.place_of(name)).collect() };
-    if soon(async || (places().len() == names.len()).then_some(())).await.is_none() {
-        panic!("{} of {count} run\n{:#?}\n{}", places().len(), town.jobs().await, operator.output());
-    }
+    let run = soon(async || (places().len() == names.len()).then_some(())).await.is_some();
+    assert!(run, "{} of {count} run\n{:#?}\n{}", places().len(), town.jobs().await, operator.output());
     let begun = watch.elapsed();
     // They all run now, so that no two of them can have had the same machine one after the other.
     let homes: BTreeSet<String> = places().into_iter().collect();
