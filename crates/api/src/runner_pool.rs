@@ -63,7 +63,7 @@ pub struct RunnerPoolSpec {
     /// Template the machines are made from. When it changes, idle runners are replaced.
     pub template_ref: ObjectRef,
     /// Labels of the runners (GitHub, Gitea, Forgejo): a job is served if it asks for nothing else. Letter case makes no
-    /// difference.
+    /// difference at GitHub; Gitea and Forgejo tell `Linux` from `linux`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 100))]
     #[x_kube(merge_strategy = ListMerge::Set)]

@@ -6,6 +6,8 @@
 
 #[path = "virtual_sources/credentials.rs"]
 mod credentials;
+#[path = "virtual_sources/gitea.rs"]
+mod gitea;
 #[path = "virtual_sources/hooks.rs"]
 mod hooks;
 #[path = "virtual_sources/modes.rs"]

@@ -191,6 +191,8 @@ words! {
         DiskFull = "DiskFull",
         /// The job was lost with its agent, which stopped reporting.
         AgentLost = "AgentLost",
+        /// The job was lost with its runner's program, which ended under it.
+        RunnerDied = "RunnerDied",
 
         // Several kinds
         /// Claims, templates or pools still refer to it.

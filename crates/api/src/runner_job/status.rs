@@ -95,7 +95,7 @@ words! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InfrastructureLoss {
-    /// What was lost: `HostDied`, `VMGone`, `OutOfMemory`, `DiskFull` or `AgentLost`.
+    /// What was lost: `HostDied`, `VMGone`, `OutOfMemory`, `DiskFull`, `AgentLost` or `RunnerDied`.
     pub class: LossClass,
     /// What we saw, in a sentence.
     #[schemars(length(min = 1, max = 1024))]
@@ -120,5 +120,7 @@ words! {
         DiskFull = "DiskFull",
         /// The agent stopped reporting.
         AgentLost = "AgentLost",
+        /// The runner's program ended while its job ran.
+        RunnerDied = "RunnerDied",
     }
 }

@@ -149,7 +149,8 @@ const fn general(reason: Reason) -> Option<Sense> {
         | Reason::VmGone
         | Reason::OutOfMemory
         | Reason::DiskFull
-        | Reason::AgentLost => stuck("lost its machine"),
+        | Reason::AgentLost
+        | Reason::RunnerDied => stuck("lost its machine"),
 
         Reason::PlatformUnreachable => {
             asks(SOURCE, "It is tried again by itself; see to the platform's URL and the way there")

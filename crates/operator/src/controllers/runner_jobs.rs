@@ -258,6 +258,7 @@ impl Controller for RunnerJobs {
             Reason::OutOfMemory,
             Reason::DiskFull,
             Reason::AgentLost,
+            Reason::RunnerDied,
         ];
         let alarm = alarms.iter().any(|reason| reason.as_str() == condition.reason);
         if alarm { Severity::Warning } else { Severity::Normal }
