@@ -12,7 +12,7 @@ KUBECTL ?= $(or $(shell command -v kubectl),$(shell hack/tools.sh --path kubectl
 # What the lanes run: a control plane, clients that others wrote, and a CI platform. helm is built by `make tools` and is
 # not among them yet.
 PLANE_TOOLS := etcd kube-apiserver kubectl kube-controller-manager
-CLIENT_TOOLS := go-proxmox ansible-playbook proxmox-oracle octokit
+CLIENT_TOOLS := go-proxmox ansible-playbook proxmox-oracle scaleset-oracle octokit
 PLATFORM_TOOLS := gitea-runner gitea
 
 # Everything is compiled once, programs and tests together, so that no lane finds other features than the one before.

@@ -22,6 +22,7 @@ programs=(
   "go-proxmox              go-proxmox  go      github.com/luthermonson/go-proxmox  ."
   "ansible-playbook        python      python  ansible-core                        ansible-core"
   "proxmox-oracle          oracles     cargo   proxmox-api                         proxmox-oracle"
+  "scaleset-oracle         oracles     cargo   scaleset                            scaleset-oracle"
   "gitea-runner            gitea-runner go     gitea.com/gitea/runner              gitea.com/gitea/runner"
   "gitea                   gitea       go      code.gitea.io/gitea                 code.gitea.io/gitea"
   "helm                    helm        go      helm.sh/helm/v3                     helm.sh/helm/v3/cmd/helm"

@@ -6,6 +6,7 @@ mod forge;
 mod github;
 mod gitlab;
 mod status;
+mod trust;
 
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,7 @@ pub use forge::{ForgeCredentials, ForgeScope, ForgeSource};
 pub use github::{GitHubApp, GitHubCredentials, GitHubScope, GitHubSource};
 pub use gitlab::{GitLabCredentials, GitLabScope, GitLabSource};
 pub use status::RunnerSourceStatus;
+pub use trust::SourceTls;
 
 use crate::names::BaseUrl;
 use crate::words::words;
@@ -79,6 +81,9 @@ pub struct RunnerSourceSpec {
     pub platform: Platform,
     /// Base URL of the platform, for example `https://github.com` or `https://gitea.example.com`.
     pub url: BaseUrl,
+    /// How the platform's certificate is verified; left out, by the system's certificate authorities.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<SourceTls>,
     /// Settings for GitHub (github.com, data residency, Enterprise Server); required when `platform` is `github`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub github: Option<GitHubSource>,

@@ -8,7 +8,9 @@ use kube::{Api, Client};
 use providers::hex;
 use reconcile::Fault;
 use runtime::client::fault;
-use secrecy::SecretString;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 
 /// Secrets of one namespace, each read once.
@@ -69,6 +71,12 @@ impl Gaps {
         });
         secrets.chain(entries).collect()
     }
+}
+
+/// Whether a text is PEM with certificates, every one of which can be read.
+pub(crate) fn holds_certificates(pem: &SecretString) -> bool {
+    let mut found = CertificateDer::pem_slice_iter(pem.expose_secret().as_bytes()).peekable();
+    found.peek().is_some() && found.all(|certificate| certificate.is_ok())
 }
 
 /// A fingerprint of texts, secret or not, that tells nothing of them.

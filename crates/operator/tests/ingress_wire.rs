@@ -1,9 +1,16 @@
-//! The ingress on a real socket, against senders that keep to nothing.
+//! What goes over the network between us and CI platforms: deliveries, from senders that keep to nothing, and our own
+//! calls.
 
 #![allow(missing_docs, reason = "tests are their own documentation")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
 
+#[path = "ingress_wire/tls.rs"]
+mod tls;
+#[path = "ingress_wire/trust.rs"]
+mod trust;
+
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,12 +45,12 @@ struct Office {
 
 impl Office {
     async fn open() -> Self {
-        let server = ApiServer::new(apiserver::Options::in_memory(Clock::system(), [7; 32])).unwrap();
-        let client = Client::new(server.door(User::admin()), "default");
-        let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-        for crd in api::crds() {
-            definitions.create(&PostParams::default(), &crd).await.unwrap();
-        }
+        Self::serving(None).await
+    }
+
+    /// One that serves with the certificate in this directory.
+    async fn serving(certificate: Option<&Path>) -> Self {
+        let client = cluster().await;
         let (clock, tasks) = (Clock::system(), Tasks::new());
         let parts = Parts { clock, tasks: tasks.clone(), health: Health::new(), metrics: Metrics::new("test") };
         let source = source(&client).await;
@@ -60,7 +67,7 @@ impl Office {
             parts: &parts,
             client: &client,
             leadership: &Leadership::always(),
-            dial: Arc::new(move |provider, _| Ok(Http::over(provider, away))),
+            dial: Arc::new(move |provider, _, _| Ok(Http::over(provider, away))),
             sources: &sources,
             instance: "test",
             home: None,
@@ -74,7 +81,7 @@ impl Office {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         let bind = Bind::At("127.0.0.1:0".parse().unwrap());
-        let address = serve(bind, None, &ingress, &tasks).await.unwrap().unwrap();
+        let address = serve(bind, certificate, &ingress, &tasks).await.unwrap().unwrap();
         let path = fleet::source::webhook_path(&source).unwrap();
         Self { address, path, jobs: Api::default_namespaced(client), tasks }
     }
@@ -94,6 +101,17 @@ impl Office {
     async fn close(self) {
         self.tasks.shutdown(Duration::from_secs(10)).await.unwrap();
     }
+}
+
+/// An API server with our kinds.
+async fn cluster() -> Client {
+    let server = ApiServer::new(apiserver::Options::in_memory(Clock::system(), [7; 32])).unwrap();
+    let client = Client::new(server.door(User::admin()), "default");
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    for crd in api::crds() {
+        definitions.create(&PostParams::default(), &crd).await.unwrap();
+    }
+    client
 }
 
 async fn status(stream: &mut TcpStream) -> Option<u16> {
@@ -140,13 +158,18 @@ fn event() -> String {
     .to_string()
 }
 
-fn post(path: &str, body: &str, length: usize) -> Vec<u8> {
+/// What proves that a body is the platform's.
+fn signature(body: &str) -> String {
     let mut mac = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).unwrap();
     mac.update(body.as_bytes());
-    let digits = providers::hex::encode(&mac.finalize().into_bytes());
+    format!("sha256={}", providers::hex::encode(&mac.finalize().into_bytes()))
+}
+
+fn post(path: &str, body: &str, length: usize) -> Vec<u8> {
+    let signature = signature(body);
     format!(
         "POST {path} HTTP/1.1\r\nhost: hooks\r\nconnection: close\r\ncontent-type: application/json\r\n\
-         x-github-event: workflow_job\r\nx-github-delivery: 1\r\nx-hub-signature-256: sha256={digits}\r\n\
+         x-github-event: workflow_job\r\nx-github-delivery: 1\r\nx-hub-signature-256: {signature}\r\n\
          content-length: {length}\r\n\r\n{body}"
     )
     .into_bytes()

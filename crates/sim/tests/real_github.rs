@@ -228,10 +228,16 @@ async fn webhooks_are_as_published_and_as_the_examples() {
     let examples = published("github-examples.json");
     let examples = examples.as_array().unwrap().iter().find(|event| event["name"] == "workflow_job").unwrap();
     let examples = examples["examples"].as_array().unwrap();
-    for payload in &told {
+    let api = published("github-api.json");
+    for mut payload in told {
+        // These schemas know of no enterprises; the description of the API, which is younger, does.
+        if let Some(enterprise) = payload.as_object_mut().unwrap().remove("enterprise") {
+            let wanted = json!({ "$ref": "#/components/schemas/enterprise-webhooks" });
+            assert_eq!(complaints(&api, &wanted, &enterprise, ""), [""; 0]);
+        }
         let action = payload["action"].as_str().unwrap();
         let wanted = json!({ "$ref": format!("#/definitions/workflow_job${action}") });
-        let found = complaints(&schemas, &wanted, payload, "");
+        let found = complaints(&schemas, &wanted, &payload, "");
         assert!(found.is_empty(), "{action}: {found:#?}");
         // An example has nothing that ours lack: whoever reads them can read these.
         for example in examples.iter().filter(|example| example["action"] == action) {

@@ -57,13 +57,21 @@ pub(super) fn github_actions() -> Story {
 
 /// GitHub Enterprise Server with a personal access token and webhooks.
 pub(super) fn github_webhook() -> Story {
-    let token = secret("github-credentials", &[("pat-token", "ghp_example0000"), ("webhook-secret", "example-secret")]);
+    let token = secret(
+        "github-credentials",
+        &[
+            ("pat-token", "ghp_example0000"),
+            ("webhook-secret", "example-secret"),
+            ("ca.crt", "-----BEGIN CERTIFICATE-----\nexample, replace me\n-----END CERTIFICATE-----\n"),
+        ],
+    );
     let source = object(
         "RunnerSource",
         "ghes",
         &json!({
             "platform": "github",
             "url": "https://github.example.com",
+            "tls": { "caCertificate": entry("github-credentials", "ca.crt") },
             "github": {
                 "scope": { "repository": "example-org/example-repo" },
                 "credentials": { "pat": entry("github-credentials", "pat-token") },
@@ -87,7 +95,7 @@ pub(super) fn github_webhook() -> Story {
     );
     Story::new(
         "github-webhook",
-        "GitHub Enterprise Server with a personal access token: demand comes by webhook and is repaired by polling; a \
+        "GitHub Enterprise Server with a certificate of a private authority and a personal access token: demand comes by webhook and is repaired by polling; a \
          pool of its own takes jobs of forks.",
         vec![proxmox_secret(), proxmox_cluster(), debian_template(), token, source, pool],
     )

@@ -51,6 +51,18 @@ fn unions() -> Vec<Row> {
             |o| put(o, "/spec/forgejo", of("forgejo")["spec"]["forgejo"].clone()),
             "spec.forgejo",
         ),
+        row(
+            "gitea",
+            "a platform's fingerprint has 32 pairs",
+            |o| put(o, "/spec/tls", json!({ "fingerprint": "AA:BB" })),
+            "spec.tls.fingerprint",
+        ),
+        row(
+            "github-webhook",
+            "a platform's fingerprint and its CA exclude each other",
+            |o| put(o, "/spec/tls/fingerprint", json!(["AB"; 32].join(":"))),
+            "spec.tls.fingerprint",
+        ),
         row("gitea", "a source's name fits a label", |o| put(o, "/metadata/name", long(64)), "metadata.name"),
     ]
 }

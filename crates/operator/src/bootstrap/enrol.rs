@@ -150,6 +150,7 @@ impl Bootstrap {
             | Error::NotFound { .. }
             | Error::Conflict { .. }
             | Error::Invalid { .. }
+            | Error::Untrusted { .. }
             | Error::Protocol { .. }
             | Error::Unsupported { .. } => (Reason::SourceNotReady, TROUBLE),
             Error::Transient { .. } | Error::UnknownOutcome { .. } => (Reason::PlatformUnreachable, TROUBLE),

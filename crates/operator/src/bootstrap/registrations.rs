@@ -47,7 +47,7 @@ const fn word(error: &Error) -> &'static str {
         Error::Conflict { .. } => "name-taken",
         Error::RateLimited { .. } => "rate-limited",
         Error::UnknownOutcome { .. } => "answer-lost",
-        Error::Transient { .. } => "unavailable",
+        Error::Untrusted { .. } | Error::Transient { .. } => "unavailable",
         Error::NotFound { .. } | Error::Invalid { .. } | Error::Protocol { .. } | Error::Unsupported { .. } => {
             "refused"
         }

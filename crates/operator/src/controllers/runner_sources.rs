@@ -188,6 +188,7 @@ fn names(source: &RunnerSource, secret: &Key) -> bool {
     });
     let gitea = spec.gitea.iter().map(|gitea| &gitea.credentials.token);
     let hook = spec.webhook.iter().map(|webhook| &webhook.secret);
-    let mut named = github.chain(gitea).chain(hook);
+    let authority = spec.tls.iter().filter_map(|tls| tls.ca_certificate.as_ref());
+    let mut named = github.chain(gitea).chain(hook).chain(authority);
     source.metadata.namespace.as_deref() == Some(&secret.namespace) && named.any(|key| key.name.as_str() == secret.name)
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use providers::http::{AddressPolicy, Client, ConnectError, Endpoint, EndpointError, Meter, Trust};
 
-/// Makes the client for a host, named for spans and metrics: over the network, or over a simulated one.
-pub type Dial = Arc<dyn Fn(&'static str, &str) -> Result<Client, DialError> + Send + Sync>;
+/// Makes the client for a host that is believed by this, named for spans and metrics: over the network, or over a simulated
+/// one.
+pub type Dial = Arc<dyn Fn(&'static str, &str, &Trust) -> Result<Client, DialError> + Send + Sync>;
 
 /// Why no client can be made for a host.
 #[derive(Debug, thiserror::Error)]
@@ -20,8 +21,8 @@ pub enum DialError {
 
 /// Connections over the network, to addresses that `policy` allows, each call reported to `meter`.
 pub fn over_the_network(policy: AddressPolicy, meter: Arc<dyn Meter>) -> Dial {
-    Arc::new(move |provider, url| {
-        let endpoint = Endpoint::https(url, Trust::System, policy.clone())?;
+    Arc::new(move |provider, url, trust| {
+        let endpoint = Endpoint::https(url, trust.clone(), policy.clone())?;
         Ok(Client::connect(provider, &endpoint)?.metered(Arc::clone(&meter)))
     })
 }

@@ -35,8 +35,8 @@ impl Platform {
     /// A client of the source's platform; nothing is sent yet.
     pub(super) fn connect(source: &RunnerSource, login: &Complete, dial: &Dial, clock: Clock) -> Result<Self, Error> {
         match source.spec.platform {
-            api::Platform::GitHub => github(source, &login.credentials, dial, clock),
-            api::Platform::Gitea => gitea(source, &login.credentials, dial),
+            api::Platform::GitHub => github(source, login, dial, clock),
+            api::Platform::Gitea => gitea(source, login, dial),
             api::Platform::GitLab | api::Platform::Buildkite | api::Platform::Forgejo => {
                 Err(Error::Unsupported { what: "be used with this version of HyperFleet" })
             }
@@ -48,9 +48,9 @@ fn invalid(detail: &impl ToString) -> Error {
     Error::Invalid { what: "the source's settings", detail: detail.to_string() }
 }
 
-fn github(source: &RunnerSource, login: &Credentials, dial: &Dial, clock: Clock) -> Result<Platform, Error> {
+fn github(source: &RunnerSource, login: &Complete, dial: &Dial, clock: Clock) -> Result<Platform, Error> {
     let spec = source.spec.github.as_ref().ok_or_else(|| invalid(&"spec.github is missing"))?;
-    let credentials = match login {
+    let credentials = match &login.credentials {
         Credentials::Token(token) => github::Credentials::Token(token.clone()),
         Credentials::App { id, key, installation } => {
             github::Credentials::App { id: id.clone(), key: key.clone(), installation: *installation }
@@ -65,8 +65,8 @@ fn github(source: &RunnerSource, login: &Credentials, dial: &Dial, clock: Clock)
         budget: source.spec.budget.as_ref().map(|budget| budget.requests_per_hour),
         now: Arc::new(move || clock.now()),
     };
-    let dial = Arc::clone(dial);
-    GitHub::new(settings, Arc::new(move |host| dial("github", host).map_err(|error| invalid(&error))))
+    let (dial, trust) = (Arc::clone(dial), login.trust.clone());
+    GitHub::new(settings, Arc::new(move |host| dial("github", host, &trust).map_err(|error| invalid(&error))))
         .map(Platform::GitHub)
 }
 
@@ -80,11 +80,13 @@ fn github_scope(scope: &GitHubScope) -> Option<github::Scope> {
         .or_else(|| enterprise.clone().map(github::Scope::Enterprise))
 }
 
-fn gitea(source: &RunnerSource, login: &Credentials, dial: &Dial) -> Result<Platform, Error> {
+fn gitea(source: &RunnerSource, login: &Complete, dial: &Dial) -> Result<Platform, Error> {
     let spec = source.spec.gitea.as_ref().ok_or_else(|| invalid(&"spec.gitea is missing"))?;
-    let Credentials::Token(token) = login else { return Err(invalid(&"spec.gitea.credentials has no token")) };
+    let Credentials::Token(token) = &login.credentials else {
+        return Err(invalid(&"spec.gitea.credentials has no token"));
+    };
     let url = source.spec.url.as_str().to_owned();
-    let client = dial("gitea", &url).map_err(|error| invalid(&error))?;
+    let client = dial("gitea", &url, &login.trust).map_err(|error| invalid(&error))?;
     let scope = gitea_scope(&spec.scope).ok_or_else(|| invalid(&"spec.gitea.scope is empty"))?;
     Gitea::new(&GiteaSettings { url, scope, token: token.clone() }, client).map(Box::new).map(Platform::Gitea)
 }

@@ -3,10 +3,11 @@
 use api::{GitHubCredentials, Platform, RunnerSource, SecretKey};
 use fleet::source::{self, Settings};
 use kube::Client;
+use providers::http::Trust;
 use reconcile::Fault;
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::drawer::{Drawer, Gaps, hash};
+use crate::drawer::{Drawer, Gaps, hash, holds_certificates};
 
 /// What a client is made from, or why there is none.
 pub(super) enum Login {
@@ -21,6 +22,7 @@ pub(super) enum Login {
 /// What a client is made from.
 pub(super) struct Complete {
     pub(super) credentials: Credentials,
+    pub(super) trust: Trust,
     /// What deliveries are signed with: any of these.
     pub(super) hook: Vec<SecretString>,
     pub(super) settings: Settings,
@@ -67,14 +69,42 @@ pub(super) async fn read(client: &Client, source: &RunnerSource) -> Result<Login
     if let Some(webhook) = &source.spec.webhook {
         hook.extend(drawer.find(&webhook.secret, &mut gaps).await?);
     }
+    let mut bundle = None;
+    let authority = source.spec.tls.as_ref().and_then(|tls| tls.ca_certificate.as_ref());
+    if let Some(place) = authority {
+        bundle = drawer.find(place, &mut gaps).await?;
+    }
     if !gaps.is_empty() {
         return Ok(Login::Missing(gaps.sentences(&namespace)));
     }
-    let settings = fingerprint(source, &found, &hook);
-    Ok(match credentials(&places, found) {
-        Ok(credentials) => Login::Complete(Box::new(Complete { credentials, hook: lines(&hook), settings })),
-        Err(wrong) => Login::Malformed(vec![wrong]),
+    let settings = fingerprint(source, found.iter().chain(&hook).chain(&bundle));
+    Ok(match (credentials(&places, found), trust(source, bundle.as_ref())) {
+        (Ok(credentials), Ok(trust)) => {
+            Login::Complete(Box::new(Complete { credentials, trust, hook: lines(&hook), settings }))
+        }
+        (Err(wrong), Ok(_)) | (Ok(_), Err(wrong)) => Login::Malformed(vec![wrong]),
+        (Err(one), Err(other)) => Login::Malformed(vec![one, other]),
     })
+}
+
+/// Whom the platform's certificate must be by, if the source says so.
+fn trust(source: &RunnerSource, bundle: Option<&SecretString>) -> Result<Trust, String> {
+    let Some(tls) = &source.spec.tls else { return Ok(Trust::System) };
+    match (&tls.ca_certificate, bundle) {
+        (Some(_), Some(pem)) if holds_certificates(pem) => Ok(Trust::Bundle(pem.expose_secret().as_bytes().to_vec())),
+        (Some(place), _) => Err(format!(
+            "spec.tls.caCertificate: entry {} of Secret {} holds no certificate: it should be that of the platform's \
+             authority, in PEM",
+            place.key.as_str(),
+            place.name.as_str()
+        )),
+        (None, _) => match &tls.fingerprint {
+            Some(text) => {
+                text.as_str().parse().map(Trust::Pinned).map_err(|error| format!("spec.tls.fingerprint: {error}"))
+            }
+            None => Ok(Trust::System),
+        },
+    }
 }
 
 /// Where a source's credentials stand; nothing for platforms that we have no client of.
@@ -124,14 +154,16 @@ fn lines(texts: &[SecretString]) -> Vec<SecretString> {
 }
 
 /// Where it goes, for whom, as whom: everything but what only we do with it.
-fn fingerprint(source: &RunnerSource, found: &[SecretString], hook: &[SecretString]) -> Settings {
+fn fingerprint<'a>(source: &RunnerSource, secrets: impl Iterator<Item = &'a SecretString>) -> Settings {
     let spec = &source.spec;
     let place = format!(
         "{:?}",
-        (spec.platform, &spec.url, &spec.github, &spec.gitea, &spec.budget, source::demand_mode(source))
+        (spec.platform, &spec.url, &spec.tls, &spec.github, &spec.gitea, &spec.budget, source::demand_mode(source))
     );
-    let secrets = found.iter().chain(hook).map(ExposeSecret::expose_secret);
-    let parts: Vec<&str> = std::iter::once(place.as_str()).chain(secrets).collect();
+    let mut parts = vec![place.as_str()];
+    for secret in secrets {
+        parts.push(secret.expose_secret());
+    }
     Settings(hash(&parts))
 }
 

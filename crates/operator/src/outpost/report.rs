@@ -36,6 +36,7 @@ pub(super) fn trouble(error: &Error, before: Option<&Trouble>, now: Timestamp) -
         | Error::NotFound { .. }
         | Error::Conflict { .. }
         | Error::Invalid { .. }
+        | Error::Untrusted { .. }
         | Error::Transient { .. }
         | Error::UnknownOutcome { .. }
         | Error::Protocol { .. }
@@ -49,6 +50,7 @@ const fn kind(error: &Error) -> (Reason, bool) {
     match error {
         Error::Auth { .. } => (Reason::AuthenticationFailed, false),
         Error::Permission { .. } => (Reason::InsufficientPrivileges, false),
+        Error::Untrusted { .. } => (Reason::TlsVerificationFailed, false),
         Error::RateLimited { .. } => (Reason::RateLimited, true),
         Error::Unsupported { .. } => (Reason::PlatformTooOld, false),
         Error::NotFound { .. } | Error::Invalid { .. } => (Reason::PlatformUnreachable, false),

@@ -7,12 +7,10 @@ use providers::http::Trust;
 use providers::hypervisor::Keyring;
 use providers::hypervisor::proxmox::Credentials;
 use reconcile::Fault;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::ownership::Ownership;
-use crate::drawer::{Drawer, Gaps, hash};
+use crate::drawer::{Drawer, Gaps, hash, holds_certificates};
 
 /// Reads Secrets by name, in the namespace of the object that names them.
 #[derive(Clone)]
@@ -129,12 +127,6 @@ fn wrong(
         wrong.push(format!("{} holds no certificate: it should be PEM, as in /etc/pve/pve-root-ca.pem", at(key)));
     }
     wrong
-}
-
-/// Whether a text is PEM with certificates, every one of which can be read.
-fn holds_certificates(pem: &SecretString) -> bool {
-    let mut found = CertificateDer::pem_slice_iter(pem.expose_secret().as_bytes()).peekable();
-    found.peek().is_some() && found.all(|certificate| certificate.is_ok())
 }
 
 fn trust(cluster: &HypervisorCluster, bundle: Option<&SecretString>) -> Trust {

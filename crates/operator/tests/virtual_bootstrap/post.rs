@@ -234,7 +234,7 @@ fn serve(desk: &Desk) -> Door {
         parts: &parts,
         client: &client,
         leadership: &Leadership::always(),
-        dial: Arc::new(move |provider, _| Ok(providers::http::Client::over(provider, host.line("nowhere").whole()))),
+        dial: Arc::new(move |provider, _, _| Ok(providers::http::Client::over(provider, host.line("nowhere").whole()))),
         sources: &Cache::spawn(&all, &client, &parts),
         instance: "post",
         home: None,

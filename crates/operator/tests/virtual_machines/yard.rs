@@ -297,7 +297,7 @@ impl Own<'_> {
             parts,
             client,
             leadership,
-            dial: Arc::new(move |provider, url| {
+            dial: Arc::new(move |provider, url, _| {
                 Ok(providers::http::Client::over(provider, host.line(host_of(url)).whole()))
             }),
             sources: &sources,

@@ -292,5 +292,5 @@ fn operate(desk: &Desk, name: &str, doors: &Doors, figures: &Mutex<BTreeMap<Stri
 /// Every host of GitHub is the one of this world, and so is every Gitea.
 fn dial(desk: &Desk) -> Dial {
     let desk = desk.clone();
-    Arc::new(move |provider, _| Ok(providers::http::Client::over(provider, desk.line(provider).whole())))
+    Arc::new(move |provider, _, _| Ok(providers::http::Client::over(provider, desk.line(provider).whole())))
 }

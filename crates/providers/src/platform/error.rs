@@ -90,6 +90,15 @@ pub enum Error {
         /// How long to ask nothing of its kind.
         wait: Duration,
     },
+    /// Whoever answers may be somebody else; nothing was sent.
+    #[error(
+        "{detail}: put the certificate of the platform's authority into the Secret that spec.tls.caCertificate names, or \
+         correct spec.tls.fingerprint"
+    )]
+    Untrusted {
+        /// What did not fit.
+        detail: String,
+    },
     /// It did not work this time; nothing was changed.
     #[error("the platform did not answer: {detail}")]
     Transient {
@@ -125,11 +134,11 @@ impl Error {
         match (change.filter(|_| error.may_have_acted()), error) {
             (Some(what), _) => Self::UnknownOutcome { what, detail },
             (None, TransportError::Redirected { .. } | TransportError::Unsendable) => Self::Protocol { detail },
+            (None, TransportError::Certificate { .. }) => Self::Untrusted { detail },
             (
                 None,
                 TransportError::Refused(_)
                 | TransportError::Unreachable { .. }
-                | TransportError::Certificate { .. }
                 | TransportError::TimedOut { .. }
                 | TransportError::Interrupted { .. }
                 | TransportError::TooLarge { .. },
@@ -148,7 +157,8 @@ impl Error {
             | Self::Unsupported { .. } => Class::Refused,
             Self::Conflict { .. } => Class::Conflict,
             Self::RateLimited { wait, .. } => Class::Throttled(*wait),
-            Self::Transient { .. } | Self::UnknownOutcome { .. } => Class::Unavailable,
+            // Certificates are renewed, at the platform and in Secrets.
+            Self::Untrusted { .. } | Self::Transient { .. } | Self::UnknownOutcome { .. } => Class::Unavailable,
         }
     }
 

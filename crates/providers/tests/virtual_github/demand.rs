@@ -8,7 +8,7 @@ use providers::platform::{Hint, Hook as _, Job, JobKey, JobState, Platform as _}
 use rstest::rstest;
 use sim::github::{FaultKind, FaultRule, HookWeather, JobSpec, PUBLIC_REPOSITORY, REPOSITORY};
 
-use crate::world::{Caller, World, organization, repository};
+use crate::world::{Caller, World, enterprise, organization, repository};
 
 fn specs(count: usize) -> Vec<JobSpec> {
     (0..count).map(|number| JobSpec::new(format!("job-{number}"), &["kit"])).collect()
@@ -129,4 +129,12 @@ async fn a_poll_that_breaks_off_tells_no_half_of_the_truth() {
             Err(error) => assert!(matches!(error, providers::platform::Error::Transient { .. }), "{error}"),
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r5_2_an_enterprise_hears_of_the_jobs_of_its_organizations() {
+    let world = World::new(Caller::Token, enterprise(), false);
+    world.sim.queue(REPOSITORY, &specs(2)).unwrap();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(heard(&world).len(), 2);
 }

@@ -138,3 +138,21 @@ async fn c6_4_a_busy_runner_of_a_scale_set_is_never_removed() {
     assert_eq!((asked.state, &asked.key), (JobState::Running, &key), "a job of a queue can be asked for");
     assert_eq!((asked.public, asked.runner), (Some(false), Some(grant.runner.name)));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_is_not_there_any_more_counts_as_acknowledged() {
+    let world = World::new(Caller::App, organization(), true);
+    let mut session = world.github.open_session(&wanted("one")).await.unwrap();
+    queue(&world, 1);
+    let told = news(&mut session, 5).await;
+    // Deleted, and the answer lost: whoever deletes it again is told that it is not there.
+    let gone = FaultRule { status: Some(404), ..FaultRule::new(FaultKind::Answer) };
+    world.fault(gone.on("DELETE", "/messagequeue/"));
+    session.acknowledge(told.message.unwrap()).await.unwrap();
+    assert_eq!(session.next(5).await.unwrap(), Batch::default(), "it does not come again");
+    let set = world.sim.scale_sets()[0].id;
+    assert!(world.sim.break_session(set));
+    session.acknowledge(told.message.unwrap()).await.unwrap();
+    let lost = session.next(5).await.unwrap_err();
+    assert!(matches!(lost, Error::NotFound { .. }), "a session that is lost is said to be by the next poll: {lost}");
+}

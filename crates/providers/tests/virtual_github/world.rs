@@ -12,8 +12,8 @@ use providers::platform::kit::{Bench, Delivery, Trouble, Unavailable};
 use providers::platform::{Grant, JobKey, Marker};
 use secrecy::{ExposeSecret as _, SecretString};
 use sim::github::{
-    CLIENT_ID, Conclusion, Errand, FaultKind, FaultRule, HOOK_SECRET, HookOwner, HookWeather, INSTALLATION_ID, JobSpec,
-    Listener, ORGANIZATION, Options, PERSONAL_TOKEN, REPOSITORY, Receiver, Simulator, Status,
+    CLIENT_ID, Conclusion, ENTERPRISE, Errand, FaultKind, FaultRule, HOOK_SECRET, HookOwner, HookWeather,
+    INSTALLATION_ID, JobSpec, Listener, ORGANIZATION, Options, PERSONAL_TOKEN, REPOSITORY, Receiver, Simulator, Status,
 };
 use sim::{Clock, Tasks};
 use tokio::sync::oneshot;
@@ -50,6 +50,10 @@ pub(crate) fn options() -> Options {
 
 pub(crate) fn organization() -> Scope {
     Scope::Organization(ORGANIZATION.to_owned())
+}
+
+pub(crate) fn enterprise() -> Scope {
+    Scope::Enterprise(ENTERPRISE.to_owned())
 }
 
 pub(crate) fn repository() -> Scope {
@@ -112,8 +116,11 @@ impl World {
             (Caller::Token, Scope::Repository { .. }) => {
                 HookOwner::Of(sim::github::Scope::Repository(REPOSITORY.to_owned()))
             }
-            (Caller::Token, Scope::Organization(_) | Scope::Enterprise(_)) => {
+            (Caller::Token, Scope::Organization(_)) => {
                 HookOwner::Of(sim::github::Scope::Organization(ORGANIZATION.to_owned()))
+            }
+            (Caller::Token, Scope::Enterprise(_)) => {
+                HookOwner::Of(sim::github::Scope::Enterprise(ENTERPRISE.to_owned()))
             }
         };
         sim.add_hook(owner, "https://hooks.example/", HOOK_SECRET, receiver);

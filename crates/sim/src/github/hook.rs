@@ -100,11 +100,11 @@ impl World {
             HookOwner::App => installed.is_some(),
             HookOwner::Of(scope) => scopes.contains(scope),
         };
-        let hooks: Vec<(u64, bool)> =
-            state.hooks.values().filter(hears).map(|hook| (hook.id, hook.owner == HookOwner::App)).collect();
-        for (hook, by_app) in hooks {
-            let installation = installed.filter(|_| by_app);
-            let payload = workflow_job(state, &self.addresses(), job, action, installation);
+        let hooks: Vec<(u64, HookOwner)> =
+            state.hooks.values().filter(hears).map(|hook| (hook.id, hook.owner.clone())).collect();
+        for (hook, owner) in hooks {
+            let installation = installed.filter(|_| owner == HookOwner::App);
+            let payload = workflow_job(state, &self.addresses(), job, action, &owner, installation);
             let body = Bytes::from(payload.to_string());
             let fresh = Fresh { hook, action, body, repository: repository.id, installation };
             self.post(state, &fresh);

@@ -172,3 +172,58 @@ async fn a_receiver_that_does_not_answer_has_ten_seconds() {
     assert_eq!(listed.body[0]["status_code"], 0);
     assert!(listed.body[0]["duration"].as_f64().unwrap() >= 10.0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn hooks_of_an_enterprise_and_its_organizations_name_it_and_others_do_not() {
+    let caller = Caller::new();
+    let owners = [
+        (HookOwner::App, json!(null)),
+        (HookOwner::Of(Scope::Repository(REPOSITORY.to_owned())), json!(null)),
+        (organization(), json!("acme-group")),
+        (HookOwner::Of(Scope::Enterprise("acme-group".to_owned())), json!("acme-group")),
+    ];
+    for (owner, expected) in owners {
+        let (inbox, receiver) = receiver("s", 202);
+        caller.github.add_hook(owner.clone(), "https://hooks.example/", "s", receiver);
+        caller.github.queue(REPOSITORY, &[JobSpec::default()]).unwrap();
+        sleep(Duration::from_secs(5)).await;
+        let told = inbox.lock().unwrap();
+        assert_eq!((told.len(), &told[0].2["enterprise"]["slug"]), (1, &expected), "{owner:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delivery_names_the_owner_of_its_hook_by_number() {
+    let caller = Caller::new();
+    let targets: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
+    let kept = Arc::clone(&targets);
+    let receiver = Receiver::function(move |request| {
+        let header = |name: &str| request.headers().get(name).unwrap().to_str().unwrap().to_owned();
+        let target = "x-github-hook-installation-target";
+        kept.lock().unwrap().push((header(&format!("{target}-type")), header(&format!("{target}-id"))));
+        async { Some(202) }.boxed()
+    });
+    for owner in [HookOwner::App, HookOwner::Of(Scope::Repository(REPOSITORY.to_owned())), organization()] {
+        caller.github.add_hook(owner, "https://hooks.example/", "s", receiver.clone());
+    }
+    caller.github.queue(REPOSITORY, &[JobSpec::default()]).unwrap();
+    sleep(Duration::from_secs(5)).await;
+    let pair = |kind: &str, id: &str| (kind.to_owned(), id.to_owned());
+    let mut told = targets.lock().unwrap().clone();
+    told.sort();
+    assert_eq!(told, [pair("integration", "424242"), pair("organization", "9"), pair("repository", "101")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_hooks_of_repositories_tell_of_their_last_response() {
+    let caller = Caller::new();
+    let (_, receiver) = receiver("s", 202);
+    for owner in [organization(), HookOwner::Of(Scope::Repository(REPOSITORY.to_owned()))] {
+        caller.github.add_hook(owner, "https://hooks.example/", "s", receiver.clone());
+    }
+    for (path, says) in [("/orgs/acme/hooks", false), ("/repos/acme/widgets/hooks", true)] {
+        let hook = caller.get(path).await.body[0].clone();
+        assert!(hook["deliveries_url"].is_string(), "{hook}");
+        assert_eq!((hook.get("last_response").is_some(), hook.get("test_url").is_some()), (says, says), "{hook}");
+    }
+}

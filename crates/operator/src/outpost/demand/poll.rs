@@ -66,6 +66,7 @@ async fn go_round(desk: &Desk, outpost: &Outpost) {
                     | Error::NotFound { .. }
                     | Error::Conflict { .. }
                     | Error::Invalid { .. }
+                    | Error::Untrusted { .. }
                     | Error::Transient { .. }
                     | Error::UnknownOutcome { .. }
                     | Error::Protocol { .. }

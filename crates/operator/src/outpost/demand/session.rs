@@ -127,6 +127,7 @@ impl Ear {
                         | Error::NotFound { .. }
                         | Error::Conflict { .. }
                         | Error::Invalid { .. }
+                        | Error::Untrusted { .. }
                         | Error::Transient { .. }
                         | Error::UnknownOutcome { .. }
                         | Error::Protocol { .. }

@@ -152,10 +152,14 @@ impl Session for QueueSession {
 
     async fn acknowledge(&mut self, message: Message) -> Result<(), Error> {
         let below = format!("/{}", message.0);
-        let outcome = self.converse(|session| session.of_queue(Method::DELETE, &below, None)).await;
-        outcome?;
-        self.last = self.last.max(message.0);
-        Ok(())
+        match self.converse(|session| session.of_queue(Method::DELETE, &below, None)).await {
+            // What is not there was deleted before and the answer lost, or its session is gone, which the next poll says.
+            Ok(_) | Err(Error::NotFound { .. }) => {
+                self.last = self.last.max(message.0);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
     }
 
     async fn close(self) -> Result<(), Error> {

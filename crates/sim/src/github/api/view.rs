@@ -5,7 +5,7 @@ mod work;
 
 use serde_json::{Value, json};
 
-pub(crate) use owner::{node_id, organization, repository, user};
+pub(crate) use owner::{ENTERPRISE_ID, ORGANIZATION_ID, enterprise, node_id, organization, repository, user};
 pub(crate) use work::{job, run};
 
 use crate::github::hook::Hook;
@@ -68,12 +68,16 @@ pub(super) fn hook(at: &Addresses, scope: Option<&Scope>, hook: &Hook) -> Value 
         Some(Scope::Enterprise(_)) => "Enterprise",
         None => "App",
     };
-    json!({
+    let mut view = json!({
         "type": kind, "id": hook.id, "name": "web", "active": true, "events": ["workflow_job"],
         "config": { "url": hook.url, "content_type": "json", "insecure_ssl": "0", "secret": "********" },
         "updated_at": moment(hook.created), "created_at": moment(hook.created), "url": address,
-        "test_url": format!("{address}/test"), "ping_url": format!("{address}/pings"),
-        "deliveries_url": format!("{address}/deliveries"),
-        "last_response": { "code": null, "status": "unused", "message": null },
-    })
+        "ping_url": format!("{address}/pings"), "deliveries_url": format!("{address}/deliveries"),
+    });
+    // Those of organisations have neither.
+    if matches!(scope, Some(Scope::Repository(_))) {
+        view["test_url"] = json!(format!("{address}/test"));
+        view["last_response"] = json!({ "code": null, "status": "unused", "message": null });
+    }
+    view
 }

@@ -10,6 +10,7 @@ use sha2::Sha256;
 use tokio::time::Instant;
 
 use super::{Delivery, Hook, HookOwner, Receiver};
+use crate::github::api::view;
 use crate::github::fixture::APP_ID;
 use crate::github::model::{Scope, State};
 use crate::github::wire::client;
@@ -62,11 +63,11 @@ async fn attempt(world: &World, hook: &Hook, delivery: &Delivery) {
 
 /// The headers of a delivery.
 pub(crate) fn headers(hook: &Hook, delivery: &Delivery, at: &Addresses) -> Vec<(&'static str, String)> {
-    let target = match &hook.owner {
-        HookOwner::App => "integration",
-        HookOwner::Of(Scope::Repository(_)) => "repository",
-        HookOwner::Of(Scope::Organization(_)) => "organization",
-        HookOwner::Of(Scope::Enterprise(_)) => "business",
+    let (target, id) = match &hook.owner {
+        HookOwner::App => ("integration", APP_ID),
+        HookOwner::Of(Scope::Repository(_)) => ("repository", delivery.repository),
+        HookOwner::Of(Scope::Organization(_)) => ("organization", view::ORGANIZATION_ID),
+        HookOwner::Of(Scope::Enterprise(_)) => ("business", view::ENTERPRISE_ID),
     };
     let mut strong = Hmac::<Sha256>::new_from_slice(hook.secret.as_bytes()).expect("any length of key will do");
     strong.update(&delivery.body);
@@ -79,7 +80,7 @@ pub(crate) fn headers(hook: &Hook, delivery: &Delivery, at: &Addresses) -> Vec<(
         ("X-GitHub-Delivery", delivery.guid.clone()),
         ("X-GitHub-Event", delivery.event.to_owned()),
         ("X-GitHub-Hook-ID", hook.id.to_string()),
-        ("X-GitHub-Hook-Installation-Target-ID", APP_ID.to_string()),
+        ("X-GitHub-Hook-Installation-Target-ID", id.to_string()),
         ("X-GitHub-Hook-Installation-Target-Type", target.to_owned()),
         ("X-Hub-Signature", format!("sha1={}", hex(&weak.finalize().into_bytes()))),
         ("X-Hub-Signature-256", format!("sha256={}", hex(&strong.finalize().into_bytes()))),

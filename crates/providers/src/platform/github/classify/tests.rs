@@ -31,6 +31,7 @@ fn kind(error: &Error) -> &'static str {
         Error::Conflict { .. } => "conflict",
         Error::Invalid { .. } => "invalid",
         Error::RateLimited { .. } => "limited",
+        Error::Untrusted { .. } => "untrusted",
         Error::Transient { .. } => "transient",
         Error::UnknownOutcome { .. } => "unknown",
         Error::Protocol { .. } => "protocol",

@@ -8,6 +8,10 @@ use crate::github::model::Repository;
 use crate::github::world::Addresses;
 
 const SINCE: &str = "2026-01-01T00:00:00Z";
+/// The number of the organisation.
+pub(crate) const ORGANIZATION_ID: u64 = 9;
+/// The number of its enterprise.
+pub(crate) const ENTERPRISE_ID: u64 = 3;
 
 /// The name of a thing in the other API.
 pub(crate) fn node_id(kind: &str, id: u64) -> String {
@@ -34,12 +38,21 @@ pub(crate) fn user(at: &Addresses, login: &str, id: u64) -> Value {
 pub(crate) fn organization(at: &Addresses, login: &str) -> Value {
     let api = format!("{}/orgs/{login}", at.api);
     json!({
-        "login": login, "id": 9, "node_id": node_id("Organization", 9), "url": api,
+        "login": login, "id": ORGANIZATION_ID, "node_id": node_id("Organization", ORGANIZATION_ID), "url": api,
         "repos_url": format!("{api}/repos"), "events_url": format!("{api}/events"),
         "hooks_url": format!("{api}/hooks"), "issues_url": format!("{api}/issues"),
         "members_url": format!("{api}/members{{/member}}"),
         "public_members_url": format!("{api}/public_members{{/member}}"),
         "avatar_url": format!("{}/avatars/u/9", at.web), "description": null,
+    })
+}
+
+/// An enterprise.
+pub(crate) fn enterprise(at: &Addresses, slug: &str) -> Value {
+    json!({
+        "id": ENTERPRISE_ID, "slug": slug, "name": slug, "node_id": node_id("Enterprise", ENTERPRISE_ID),
+        "avatar_url": format!("{}/avatars/b/{ENTERPRISE_ID}", at.web), "description": null, "website_url": null,
+        "html_url": format!("{}/enterprises/{slug}", at.web), "created_at": SINCE, "updated_at": SINCE,
     })
 }
 
