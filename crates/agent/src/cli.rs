@@ -52,6 +52,9 @@ struct Flags {
     /// Where the files of a runner's jobs go; on a disk, because they may be large.
     #[arg(long, value_name = "DIR", default_value = "/var/lib/hyperfleet/work")]
     work_dir: PathBuf,
+    /// Where the image keeps runners, each in a directory of its own; an absolute path.
+    #[arg(long, value_name = "DIR", default_value = crate::host::RUNNERS, value_parser = absolute)]
+    runners_dir: PathBuf,
     /// Go on although the machine swaps. Dangerous: tokens and credentials can reach the disk and outlive the machine.
     #[arg(long)]
     allow_swap: bool,
@@ -82,6 +85,12 @@ impl End {
     fn choose(&self, wanted: Option<&str>) -> PowerOff {
         power_off::choose(self.firmware().as_deref(), wanted, self.power_off_command.as_deref())
     }
+}
+
+/// A path that means the same wherever the work is.
+fn absolute(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    if path.is_absolute() { Ok(path) } else { Err("the path must begin with '/'".to_owned()) }
 }
 
 /// Runs the program with these arguments.
@@ -174,7 +183,8 @@ fn lives(flags: &Flags, seed: &Seed, firmware: &str) -> Result<Ending, String> {
 
 async fn life(flags: &Flags, seed: &Seed, firmware: &str) -> Result<Ending, String> {
     let line = Wire::new(seed).map_err(|error| error.to_string())?;
-    let host = Host::new(&flags.end.run_dir, &flags.work_dir, flags.user.clone()).adopting();
+    let host = Host::new(&flags.end.run_dir, &flags.work_dir, flags.user.clone());
+    let host = host.with_runners(&flags.runners_dir).adopting();
     if let Err(trouble) = prepare(flags, seed, firmware) {
         let beacon = Beacon { stage: Stage::Prepare, trouble: trouble.clone(), clock: host.clock() };
         let beacon = serde_json::to_vec(&beacon).expect("texts have a form in JSON");
@@ -223,6 +233,12 @@ mod tests {
     }
 
     #[test]
+    fn runners_are_looked_for_at_an_absolute_path() {
+        let error = complaint(&["--runners-dir", "opt"]);
+        assert!(error.to_string().contains("must begin with '/'"), "{error}");
+    }
+
+    #[test]
     fn a_mistake_of_the_agents_own_is_an_ending_too() {
         assert!(survived(|| panic!("on purpose")).unwrap_err().contains("a mistake of its own"));
         assert_eq!(survived(|| Ok(Ending::EndedByService)), Ok(Ending::EndedByService));
@@ -233,6 +249,7 @@ mod tests {
         let ends = ["run", "off"].map(|word| match Cli::try_parse_from(["hyperfleet-agent", word]).unwrap().command {
             Command::Run(flags) => {
                 assert!(flags.seed.is_none() && !flags.allow_swap);
+                assert_eq!(flags.runners_dir, Path::new("/opt"));
                 flags.end
             }
             Command::Off(end) => end,

@@ -16,7 +16,7 @@ use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use protocol::{Plan, Runner};
+use protocol::{Plan, Root};
 
 use crate::Machine;
 use account::{Account, Owner, RunsAs};
@@ -30,11 +30,15 @@ pub use running::Running;
 /// Where accounts are listed.
 const PASSWD: &str = "/etc/passwd";
 
+/// Where images keep runners unless it is said.
+pub(crate) const RUNNERS: &str = "/opt";
+
 /// Runs work on the machine that the agent is on.
 #[derive(Clone, Debug)]
 pub struct Host {
     run_dir: PathBuf,
     work_dir: PathBuf,
+    runners: PathBuf,
     user: Option<String>,
     adopts: bool,
 }
@@ -46,7 +50,14 @@ impl Host {
         // The work is told where its files are, and is somewhere else.
         let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
         let (run_dir, work_dir) = (absolute(run_dir.into()), absolute(work_dir.into()));
-        Self { run_dir, work_dir, user, adopts: false }
+        Self { run_dir, work_dir, runners: RUNNERS.into(), user, adopts: false }
+    }
+
+    /// The same on a machine that has its runners below `runners`, each in a directory of its own. No plan says where
+    /// that is: a plan's `{runners}` is this.
+    #[must_use]
+    pub fn with_runners(self, runners: impl Into<PathBuf>) -> Self {
+        Self { runners: runners.into(), ..self }
     }
 
     /// The same where this program starts nothing but the work: whatever the work leaves behind comes to this program, so
@@ -72,10 +83,10 @@ impl Host {
     }
 
     /// Prepares what a runner needs beyond what any work does.
-    fn ground(&self, runner: &Runner, owner: Option<Owner>) -> Result<Option<Mounted>, String> {
+    fn ground(&self, root: Option<Root>, owner: Option<Owner>) -> Result<Option<Mounted>, String> {
         self.make_work_dir(owner)?;
-        let mount = |root| Mounted::new(root, &self.run_dir.join("root"), &self.work_dir, owner);
-        runner.root.as_ref().map(mount).transpose()
+        let mount = |root| Mounted::new(&root, &self.run_dir.join("root"), &self.work_dir, owner);
+        root.map(mount).transpose()
     }
 }
 
@@ -88,9 +99,9 @@ impl Machine for Host {
         let (mut root, mut signs, mut put) = (None, None, None);
         if let Some(runner) = &plan.runner {
             signs = Some(Signs::new(runner, &files)?);
-            root = self.ground(runner, runs_as.owner())?;
-            let places = Places { files: &files, work: &self.work_dir, root: root.as_ref().map(Mounted::path) };
-            put = Some(places.put_into(plan));
+            let places = Places { files: &files, work: &self.work_dir, runners: &self.runners, root: None };
+            root = self.ground(runner.root.as_ref().map(|root| places.put_into_root(root)), runs_as.owner())?;
+            put = Some(Places { root: root.as_ref().map(Mounted::path), ..places }.put_into(plan));
         }
         let plan = put.as_ref().unwrap_or(plan);
         let (program, arguments) = plan.argv.split_first().ok_or("the plan names no program")?;

@@ -236,17 +236,20 @@ async fn no_argument_of_any_program_shows_a_credential_to_others() {
 #[tokio::test]
 async fn a_runner_that_writes_beside_its_program_writes_into_memory() {
     let image = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let listener = image.path().join("bin/Runner.Listener");
-    std::fs::create_dir(image.path().join("bin")).unwrap();
+    let home = image.path().join("actions-runner");
+    let listener = home.join("bin/Runner.Listener");
+    std::fs::create_dir_all(home.join("bin")).unwrap();
     let script = "#!/bin/sh\nroot=$(dirname $(dirname $0))\necho canary-key >$root/.credentials\n\
                   echo Listening for Jobs\n$HOOK\necho output >$root/_work/out\n";
     std::fs::write(&listener, script).unwrap();
-    open(image.path());
-    let root = Root { path: image.path().display().to_string(), work: Some("_work".to_owned()) };
+    open(&home);
+    // The plan names the runner, and the agent knows where it is.
+    let root = Root { path: "{runners}/actions-runner".to_owned(), work: Some("_work".to_owned()) };
     let plan = with(plan(""), |runner| Runner { root: Some(root), ..runner });
     let plan = Plan { argv: vec!["{root}/bin/Runner.Listener".to_owned(), "run".to_owned()], ..plan };
     let stage = Stage::new(plan, Order::GoOn).await;
-    let run = stage.runs().await;
+    let (work, runners) = (stage.work_dir().display().to_string(), image.path().display().to_string());
+    let run = guest::ends(stage.guest.spawn(&["--work-dir", &work, "--runners-dir", &runners])).await;
     let finish = stage.finish(&run);
     if !rustix::process::geteuid().is_root() {
         assert_eq!(finish["class"], "unprepared");
@@ -255,15 +258,15 @@ async fn a_runner_that_writes_beside_its_program_writes_into_memory() {
     }
     assert_eq!(finish["class"], "job-done", "{finish} {}", run.log);
     assert_eq!(std::fs::read_to_string(stage.work_dir().join("out")).unwrap(), "output\n", "{}", run.log);
-    assert!(!image.path().join(".credentials").exists() && !image.path().join("_work").exists());
+    assert!(!home.join(".credentials").exists() && !home.join("_work").exists());
     assert!(!stage.guest.run_dir().join("root").exists(), "nothing is left in memory either");
     let left = std::fs::read_to_string("/proc/mounts").unwrap();
     assert!(!left.contains(&stage.guest.run_dir().display().to_string()), "{left}");
 }
 
-/// Lets everybody read and run what is in an image.
-fn open(image: &Path) {
-    for path in [image.to_owned(), image.join("bin"), image.join("bin/Runner.Listener")] {
+/// Lets everybody read and run a runner.
+fn open(home: &Path) {
+    for path in [home.to_owned(), home.join("bin"), home.join("bin/Runner.Listener")] {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
 }

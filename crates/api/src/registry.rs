@@ -38,6 +38,8 @@ pub mod label {
     pub const RUNNER_POOL: &str = "hyperfleet.io/runner-pool";
     /// On a job: the source it came from.
     pub const RUNNER_SOURCE: &str = "hyperfleet.io/runner-source";
+    /// On a job: the pool in whose queue session it was seen.
+    pub const RUNNER_QUEUE: &str = "hyperfleet.io/runner-queue";
     /// On a claim: the job it was made for.
     pub const RUNNER_JOB: &str = "hyperfleet.io/runner-job";
 }

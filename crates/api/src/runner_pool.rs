@@ -63,7 +63,7 @@ pub struct RunnerPoolSpec {
     /// Template the machines are made from. When it changes, idle runners are replaced.
     pub template_ref: ObjectRef,
     /// Labels of the runners (GitHub, Gitea, Forgejo): a job is served if it asks for nothing else. Letter case makes no
-    /// difference.
+    /// difference at GitHub; Gitea and Forgejo tell `Linux` from `linux`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 100))]
     #[x_kube(merge_strategy = ListMerge::Set)]
@@ -90,7 +90,8 @@ pub struct RunnerPoolSpec {
     pub rerun_lost_jobs: bool,
 }
 
-/// Whose code may run in a pool. Jobs that are not allowed stay queued with the reason `TrustDenied`.
+/// Whose code may run in a pool. Jobs that are not allowed stay queued with the reason `TrustDenied`; what the platform can
+/// tell and has not told is not allowed either.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Trust {

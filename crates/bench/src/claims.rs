@@ -8,19 +8,19 @@
 //! Time is real here, so that what is promised is a ratio to what the same API server could take in the same run, a count,
 //! or a bar that is far above what a quiet machine shows.
 
-mod burst;
+pub(crate) mod burst;
 mod decision;
 mod idle;
 mod life;
-mod town;
-mod usage;
 
 use anyhow::Result;
 
 use crate::figures::Figures;
+use crate::{town, usage};
+pub(crate) use decision::milliseconds;
 
 /// Machines of a burst, and of the quiet after it.
-const MACHINES: usize = 1_000;
+pub(crate) const MACHINES: usize = 1_000;
 
 /// Measures the figures about claims whose names begin with `part`.
 pub(crate) async fn measure(part: &str) -> Result<Figures> {

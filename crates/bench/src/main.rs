@@ -19,6 +19,7 @@ mod figures;
 #[path = "../../runtime/tests/bugs/house.rs"]
 #[allow(dead_code, clippy::unwrap_used, clippy::panic, reason = "a scene of the tests, which use the rest")]
 mod house;
+mod jobs;
 #[path = "../../runtime/examples/lamps/lamp.rs"]
 #[allow(dead_code, unreachable_pub, reason = "the example and the tests use the rest")]
 mod lamp;
@@ -28,6 +29,8 @@ mod passes;
 #[path = "../../runtime/tests/world/site.rs"]
 #[allow(dead_code, clippy::unwrap_used, clippy::panic, reason = "a scene of the tests, which use the rest")]
 mod site;
+mod town;
+mod usage;
 mod world;
 
 use anyhow::Result;
@@ -40,7 +43,10 @@ async fn main() -> Result<()> {
     match std::env::args().nth(1).as_deref() {
         None => everything().await,
         Some(part) if part.starts_with("claims.") => claims::measure(part).await?.publish(part),
-        Some(other) => anyhow::bail!("{other:?} cannot be measured alone: say nothing, or claims. and what follows it"),
+        Some(part) if part.starts_with("jobs.") => jobs::measure(part).await?.publish(part),
+        Some(other) => {
+            anyhow::bail!("{other:?} cannot be measured alone: say nothing, or claims. or jobs. and what follows it")
+        }
     }
 }
 
@@ -54,6 +60,7 @@ async fn everything() -> Result<()> {
     figures.take(api_server::measure().await?);
     figures.take(std::thread::spawn(days::measure).join().map_err(|_| anyhow::anyhow!("the days fell apart"))??);
     figures.take(claims::measure("").await?);
+    figures.take(jobs::measure("").await?);
     figures.publish("")
 }
 

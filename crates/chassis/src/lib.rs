@@ -12,6 +12,7 @@
 //!
 //! Nothing here knows Kubernetes: the operator stands on it, and so can the agent in a VM, an executor or a simulator.
 
+mod board;
 mod brake;
 mod clock;
 mod tasks;
@@ -22,6 +23,7 @@ pub mod serve;
 pub mod settings;
 pub mod telemetry;
 
+pub use board::{Board, Gone, Reader};
 pub use brake::{Brake, Braked};
 pub use clock::{Clock, Hands};
 pub use tasks::{Leftover, Tasks};

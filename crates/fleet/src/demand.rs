@@ -87,6 +87,11 @@ pub struct Observed {
     pub claim: Option<ObjectName>,
     /// The pool that serves it by [`crate::job::select`], where whoever saw it knows the pools; saves the job a write.
     pub pool: Option<ObjectName>,
+    /// The pool in whose queue session it was seen.
+    pub queue: Option<ObjectName>,
+    /// Whether it may be meant for us: it asks for runners of one's own, or for something that a pool of the source has. The
+    /// platform's own machines take the others, so that they are nobody's demand.
+    pub ours: bool,
 }
 
 /// What can be done about a sight; nothing, if there is none.
@@ -167,6 +172,7 @@ fn state_of(job: &RunnerJob) -> JobState {
 fn create(observed: &Observed, generation: u32, now: Timestamp) -> Option<Step> {
     let job = match observed.sight.state {
         State::Blocked | State::Done(_) => return None,
+        State::Queued | State::Assigned | State::Running if !observed.ours => return None,
         State::Queued | State::Assigned | State::Running => object::new(observed, generation, now),
     };
     let status = merged(observed, &job, now);
@@ -202,8 +208,18 @@ fn merged(observed: &Observed, job: &RunnerJob, now: Timestamp) -> Option<Runner
     }
     let taken = observed.claim.clone().filter(|_| seen >= JobState::Assigned);
     status.claim_ref = status.claim_ref.or_else(|| taken.map(|name| LocalRef { name }));
+    learn(&observed.sight, job, &mut status);
     job::settle(&mut status, job.metadata.generation, now);
     (status != before).then_some(status)
+}
+
+/// Keeps what nobody said of the job's origin before; that it is of strangers is kept whoever said what before.
+fn learn(sight: &Sight, job: &RunnerJob, status: &mut RunnerJobStatus) {
+    let (public_repository, fork) = job::facts(job);
+    let news =
+        |known: Option<bool>, told: Option<bool>| told.filter(|told| known.is_none() || (*told && known != Some(true)));
+    status.public_repository = news(public_repository, sight.public_repository).or(status.public_repository);
+    status.fork = news(fork, sight.fork).or(status.fork);
 }
 
 #[cfg(test)]

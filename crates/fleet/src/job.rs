@@ -19,6 +19,7 @@ mod wait;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::condition::find;
 use api::registry::label::RUNNER_POOL;
@@ -30,7 +31,8 @@ use reconcile::{Plan, Violation};
 
 pub use loss::loss;
 pub use pause::pause;
-pub use select::{Choice, Origin, select};
+pub use select::{Choice, Fact, Origin, Tells, endangers, queue_of, select};
+pub(crate) use select::{either, facts, trusts_all};
 
 use tell::told;
 pub(crate) use tell::{Verdict, say, settle, starting};
@@ -50,6 +52,32 @@ pub struct Observed {
     pub node_gone: bool,
     /// Whether the platform can start this very job again and has not done so before.
     pub can_rerun: bool,
+    /// What the platform can be asked of where code comes from; nothing while it is not connected.
+    pub tells: Tells,
+    /// What it answered, if [`is_unsure`] said that it has to be asked.
+    pub asked: Asked,
+}
+
+/// What became of asking the platform where a job's code comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Asked {
+    /// There was no need to.
+    #[default]
+    Nothing,
+    /// It told.
+    Told {
+        /// Whether the repository is public.
+        public_repository: Option<bool>,
+        /// Whether it is a fork's code.
+        fork: Option<bool>,
+    },
+    /// It did not tell.
+    Silent {
+        /// Why, for people.
+        why: String,
+        /// After how long it is asked again.
+        pause: Duration,
+    },
 }
 
 /// A pool that might serve a job.
@@ -107,6 +135,12 @@ pub fn plan(observed: &Observed, now: Timestamp) -> JobPlan {
     }
 }
 
+/// Whether a job waits for a pool that has to know first whose code it is, so that the platform must be asked.
+pub fn is_unsure(job: &RunnerJob, pools: &[Candidate], tells: Tells) -> bool {
+    let waits = matches!(job.status.as_ref().and_then(|status| status.state), None | Some(JobState::Queued));
+    waits && matches!(wait::choose(job, pools, Origin::of(job, tells)), Choice::Unsure { .. })
+}
+
 type JobPlan = Plan<Step, RunnerJobStatus>;
 
 /// A runner has it: all that can be said is whether it was lost with its machine.
@@ -121,7 +155,7 @@ pub fn pool_of(job: &RunnerJob) -> Option<&str> {
     let status = job.status.as_ref();
     let given = status.and_then(|status| status.pool_ref.as_ref()).map(|pool| pool.name.as_str());
     let said = status.and_then(|status| find(&status.conditions, ConditionType::Assigned));
-    let unserved = [Reason::NoMatchingPool, Reason::TrustDenied];
+    let unserved = [Reason::NoMatchingPool, Reason::TrustDenied, Reason::TrustUnknown];
     let denied = said.is_some_and(|said| unserved.iter().any(|reason| reason.as_str() == said.reason));
     let thought = job.metadata.labels.as_ref().and_then(|labels| labels.get(RUNNER_POOL)).map(String::as_str);
     given.or_else(|| thought.filter(|_| !denied))

@@ -51,6 +51,13 @@ pub fn is_unwanted(pool: &RunnerPool) -> bool {
     pool.metadata.deletion_timestamp.is_some() || pool.spec.scaling.max_replicas == 0 || wants == Some(0)
 }
 
+/// What a pool says of a waiting job that it must not run and that any runner registered now could be given.
+pub fn danger(pool: &RunnerPool) -> Option<&str> {
+    let conditions = pool.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    let said = condition::find(conditions, ConditionType::Scaling)?;
+    (said.reason == Reason::UntrustedJobWaits.as_str()).then_some(said.message.as_str())
+}
+
 /// The status of a claim whose machine came too late to be of use: it drains, and since it never was a runner nothing can
 /// have begun.
 pub fn dismissed(claim: &MachineClaim, now: Timestamp) -> Option<MachineClaimStatus> {

@@ -14,6 +14,10 @@
 //! asked for have the pool's name and the lowest free number. What this process has made and its cache does not show yet
 //! is counted by name ([`Observed::unseen`]).
 //!
+//! Because any runner may be given any job that fits, none is made while a job waits that the pool must not run
+//! ([`Observed::strangers`]); and a level, which does not say whose jobs it counts, is only for pools that serve everybody.
+//! A level that was not heard for [`census::HOLDS`] makes nothing new, and nothing goes for its absence.
+//!
 //! `max` bounds the claims that may still take a job; those and the ones being destroyed together are at most
 //! `max + maxTerminating`. A machine that failed counts for neither once its VM is gone, and never as capacity; after
 //! several in a row the pool takes longer and longer before it makes the next.
@@ -59,7 +63,9 @@ pub struct Observed {
     /// Every job whose pool this is by [`crate::job::pool_of`], or whose `status.claimRef` is one of its claims.
     pub jobs: Vec<Arc<RunnerJob>>,
     /// What the platform's statistics said last, if this process has heard any.
-    pub level: Option<Level>,
+    pub level: Option<Heard>,
+    /// Jobs that wait and [endanger](crate::job::endangers) the pool: a runner of its could be given one.
+    pub strangers: Vec<Arc<RunnerJob>>,
     /// The source it refers to, if there is one.
     pub source: Option<Arc<RunnerSource>>,
     /// Whether machines can be made from its template.
@@ -67,6 +73,15 @@ pub struct Observed {
     /// When this process last planned another status than the object had: counts are told once a second, not with every
     /// claim that moves.
     pub told: Option<Timestamp>,
+}
+
+/// A number that the platform gave instead of jobs, and when it was last known to hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heard {
+    /// The number.
+    pub level: Level,
+    /// When the platform last answered without giving another.
+    pub at: Timestamp,
 }
 
 /// Whether machines can be made from a pool's template.
@@ -173,7 +188,7 @@ fn serve(observed: &Observed, now: Timestamp) -> PoolPlan {
 /// What stands between the pool and a new machine.
 fn obstacle(observed: &Observed) -> Option<Obstacle> {
     let source = source_obstacle(observed.source.as_deref(), &observed.pool.spec.source_ref.name);
-    source.or_else(|| match &observed.gate {
+    source.or_else(|| endangered(observed)).or_else(|| match &observed.gate {
         Gate::Open { .. } => None,
         Gate::Closed(Obstacle { reason, message }) => {
             let cluster = matches!(reason, Reason::ClusterNotReady | Reason::ClusterNotFound);
@@ -181,6 +196,18 @@ fn obstacle(observed: &Observed) -> Option<Obstacle> {
             Some(Obstacle { reason, message: message.clone() })
         }
     })
+}
+
+/// A job waits that any runner could be given which is registered now, and that must not run here.
+fn endangered(observed: &Observed) -> Option<Obstacle> {
+    let job = observed.strangers.iter().min_by_key(|job| &job.metadata.name)?;
+    let name = job.metadata.name.as_deref().unwrap_or_default();
+    let whose = job.spec.repository.as_deref().map(|repository| format!(" of {repository}")).unwrap_or_default();
+    let message = format!(
+        "job {name}{whose} waits, which is not trusted here, and the platform would give it to any runner that is registered \
+         now: cancel it there, or allow it in spec.trust"
+    );
+    Some(Obstacle { reason: Reason::UntrustedJobWaits, message })
 }
 
 /// Why a source cannot be used now.

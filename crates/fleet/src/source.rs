@@ -22,6 +22,7 @@ use api::{
 use jiff::Timestamp;
 use reconcile::{Finalizer, Next, Plan, Violation, Why};
 
+use crate::digest::digest;
 use crate::few::few;
 
 pub use report::{Lack, Probe, Report, Session, Trouble};
@@ -182,6 +183,22 @@ pub fn demand_mode(source: &RunnerSource) -> DemandMode {
         Platform::GitHub | Platform::Buildkite => DemandMode::Session,
         Platform::GitLab | Platform::Gitea | Platform::Forgejo => DemandMode::Poll,
     })
+}
+
+/// Letters of a queue's name that platforms are known to take.
+const QUEUE: usize = 64;
+/// Digits that stand for the end of a longer one.
+const DIGITS: usize = 8;
+
+/// The name of a pool's queue at a platform where all of an organization share one list of names: `namespace.pool`. A
+/// namespace has no dot in it, so that no two pools of a cluster have the same.
+pub fn queue_name(namespace: &str, pool: &str) -> String {
+    let name = format!("{namespace}.{pool}");
+    if name.len() <= QUEUE {
+        return name;
+    }
+    let short: String = name.chars().take(QUEUE - DIGITS - 1).collect();
+    format!("{short}-{}", digest(&name, DIGITS))
 }
 
 /// Where the platform delivers, below the ingress URL; nowhere unless deliveries are wanted. Nobody can guess it, but it is

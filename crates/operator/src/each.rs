@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use chassis::Tasks;
+use chassis::{Board, Reader, Tasks};
 use runtime::{Cache, Cacheable, Key};
-use tokio::sync::watch;
 
 /// Tells a task when its object is gone; clones tell the same.
 #[derive(Clone, Debug)]
-pub(crate) struct Life(watch::Receiver<()>);
+pub(crate) struct Life(Reader<()>);
 
 impl Life {
-    /// A life that lasts as long as the sender.
-    pub(crate) fn new() -> (watch::Sender<()>, Self) {
-        let (sender, life) = watch::channel(());
-        (sender, Self(life))
+    /// A life that lasts as long as the board.
+    pub(crate) fn new() -> (Board<()>, Self) {
+        let board = Board::new(());
+        let life = board.reader();
+        (board, Self(life))
     }
 
     /// Resolves once the object is gone.
@@ -27,7 +27,7 @@ impl Life {
 
     /// Whether the object is gone.
     pub(crate) fn is_over(&self) -> bool {
-        self.0.has_changed().is_err()
+        self.0.is_gone()
     }
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn each<K, F>(
     K: Cacheable,
     F: Future<Output = ()> + Send + 'static,
 {
-    let alive: Arc<Mutex<BTreeMap<Key, watch::Sender<()>>>> = Arc::default();
+    let alive: Arc<Mutex<BTreeMap<Key, Board<()>>>> = Arc::default();
     let tasks = tasks.clone();
     cache.subscribe(move |change| {
         let mut alive = alive.lock().unwrap_or_else(PoisonError::into_inner);

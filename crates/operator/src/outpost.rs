@@ -11,6 +11,7 @@
 //! Every replica is connected, because machines may prove themselves to any of them; only the leader asks for jobs.
 //! Nobody waits for a probe: controllers read what the last one found.
 
+mod choice;
 pub mod demand;
 mod dial;
 mod figures;
@@ -26,21 +27,23 @@ mod state;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use api::{DemandMode, Level, RunnerRegistration, RunnerSource};
+use api::{DemandMode, RunnerRegistration, RunnerSource};
 use bytes::Bytes;
-use chassis::Clock;
+use chassis::{Board, Clock};
 use fleet::claim::Standing;
+use fleet::job::Tells;
+use fleet::pool::Heard;
 use fleet::source;
 use http::HeaderMap;
 use kube::Client;
 use providers::attestor::Attested;
 use providers::platform::{
-    Capabilities, Error, Grant, Hint, Job, JobKey, Marker, Mode, Rejected, Removal, Runner, RunnerOrder, RunnerPlan,
-    RunnerState, SessionOrder,
+    Capabilities, Error, Grant, Hint, Job, JobKey, Marker, Mode, Origin, Rejected, Removal, Runner, RunnerOrder,
+    RunnerPlan, RunnerState, SessionOrder,
 };
 use runtime::{Bell, Cache, Entry, Key, Leadership, Parts};
 use secrecy::SecretString;
-use tokio::sync::{Notify, OnceCell, watch};
+use tokio::sync::{Notify, OnceCell};
 
 pub use dial::{Dial, DialError, over_the_network};
 use figures::Figures;
@@ -66,7 +69,7 @@ struct Shared {
     /// The name of this process among its replicas.
     instance: String,
     posts: Mutex<BTreeMap<Key, Arc<Post>>>,
-    levels: Mutex<BTreeMap<Key, Level>>,
+    levels: Mutex<BTreeMap<Key, Heard>>,
     marker: OnceCell<Marker>,
     /// Asks for the marker to be looked for.
     unmarked: Notify,
@@ -102,7 +105,7 @@ struct Post {
     /// Asks for a look at jobs now.
     look: Notify,
     /// Counts looks at Secrets.
-    news: watch::Sender<u64>,
+    news: Board<u64>,
 }
 
 /// A client and what it is for.
@@ -165,9 +168,9 @@ impl Outposts {
         self.0.marker.get()
     }
 
-    /// How many jobs a pool's queue session reported last, and since when it says so; none in other modes and while
-    /// nobody listens.
-    pub fn level(&self, pool: &Key) -> Option<Level> {
+    /// How many jobs a pool's queue session reported last, since when it says so and when it last did; none in other modes
+    /// and while nobody listens.
+    pub fn level(&self, pool: &Key) -> Option<Heard> {
         lock(&self.0.levels).get(pool).cloned()
     }
 
@@ -197,13 +200,15 @@ impl Outposts {
     /// What a source's planner sees of it, as soon as its Secrets have been read once.
     pub async fn seen(&self, source: &Key) -> (source::Login, source::Link) {
         let post = self.post(source);
-        let mut news = post.news.subscribe();
+        let mut news = post.news.reader();
         loop {
             let seen = lock(&post.state).seen();
             match seen {
                 Some(seen) => return seen,
                 // The sender lives in the post, which is held here.
-                None => drop(news.changed().await),
+                None => {
+                    let _ = news.changed().await;
+                }
             }
         }
     }
@@ -248,10 +253,22 @@ impl Outpost {
         self.link.platform.matches(wanted, offered)
     }
 
+    /// Whether the platform may have machines of its own for a job that asks for `wanted`.
+    pub fn may_serve(&self, wanted: &[String]) -> bool {
+        self.link.platform.may_serve(wanted)
+    }
+
+    /// What the platform can be asked of where code comes from.
+    pub fn tells(&self) -> Tells {
+        let Capabilities { tells_public, tells_forks, .. } = self.capabilities();
+        Tells { public_repositories: tells_public, forks: tells_forks }
+    }
+
     /// The queue that runners of a pool with these labels belong to, for [`RunnerOrder::session`]; none where demand comes
     /// in other ways.
-    pub fn session_order(&self, pool: &str, labels: &[String]) -> Option<SessionOrder> {
-        let (name, labels, holder) = (pool.to_owned(), labels.to_vec(), self.holder.clone());
+    pub fn session_order(&self, pool: &Key, labels: &[String]) -> Option<SessionOrder> {
+        let (name, labels, holder) =
+            (source::queue_name(&pool.namespace, &pool.name), labels.to_vec(), self.holder.clone());
         (self.link.mode == DemandMode::Session).then_some(SessionOrder { name, labels, holder })
     }
 
@@ -268,6 +285,11 @@ impl Outpost {
     /// One job as it is now; none only if the platform says that there is no such job.
     pub async fn job(&self, key: &JobKey) -> Result<Option<Job>, Error> {
         self.heed(self.link.platform.job(key).await)
+    }
+
+    /// Whose code one job runs; none only if the platform says that there is no such job.
+    pub async fn origin(&self, key: &JobKey) -> Result<Option<Origin>, Error> {
+        self.heed(self.link.platform.origin(key).await)
     }
 
     /// What the platform thinks of a runner.

@@ -19,5 +19,7 @@ mod minting;
 mod sizes;
 #[path = "virtual_pools/town.rs"]
 mod town;
+#[path = "virtual_pools/trust.rs"]
+mod trust;
 #[path = "virtual_machines/yard.rs"]
 mod yard;

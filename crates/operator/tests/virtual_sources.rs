@@ -6,12 +6,16 @@
 
 #[path = "virtual_sources/credentials.rs"]
 mod credentials;
+#[path = "virtual_sources/gitea.rs"]
+mod gitea;
 #[path = "virtual_sources/hooks.rs"]
 mod hooks;
 #[path = "virtual_sources/modes.rs"]
 mod modes;
 #[path = "virtual_sources/office.rs"]
 mod office;
+#[path = "virtual_sources/origins.rs"]
+mod origins;
 #[path = "virtual_sources/sessions.rs"]
 mod sessions;
 #[path = "virtual_sources/sweeps.rs"]

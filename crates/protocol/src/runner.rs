@@ -1,8 +1,8 @@
 //! How a runner is kept: an agent that can do this can run the runner of any CI platform.
 //!
-//! In the arguments, the values of variables and the files of a runner's plan `{files}`, `{work}` and `{root}` stand for
-//! the directory of the plan's files, which is in memory, the one for its jobs' files, which is on a disk, and the
-//! runner's own. A command's are taken as they are.
+//! In the arguments, the values of variables and the files of a runner's plan `{files}`, `{work}`, `{runners}` and `{root}`
+//! stand for the directory of the plan's files, which is in memory, the one for its jobs' files, which is on a disk, the
+//! one where the image keeps runners, and the runner's own as it sees it. A command's are taken as they are.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ pub struct Runner {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Root {
-    /// Where it is in the image. The runner sees it at `{root}`, and must be started from there.
+    /// Where it is in the image, below `{runners}`. The runner sees it at `{root}`, and must be started from there.
     pub path: String,
     /// A directory below it that is `{work}`: what jobs write would fill the memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -38,7 +38,7 @@ pub use capability::{Capabilities, Targeting};
 pub use error::{Bucket, Error};
 pub use health::{Health, Missing};
 pub use hook::{Hint, Hook, Rejected, Verified};
-pub use job::{Job, JobKey, JobResult, JobState, Snapshot};
+pub use job::{Job, JobKey, JobResult, JobState, Origin, Snapshot};
 pub use plan::{Exit, Item, RunnerPlan, Sign, Signal};
 pub use quota::Quota;
 pub use runner::{Grant, Listing, Marker, Mode, Removal, Runner, RunnerOrder, RunnerState};
@@ -64,6 +64,12 @@ pub trait Platform: Hook + Send + Sync {
 
     /// One job as it is now; none only if the platform says that there is no such job.
     fn job(&self, key: &JobKey) -> impl Future<Output = Result<Option<Job>, Error>> + Send;
+
+    /// Whose code one job runs; none only if the platform says that there is no such job. Asked of many jobs of one run at
+    /// once, it costs what one of them costs.
+    fn origin(&self, key: &JobKey) -> impl Future<Output = Result<Option<Origin>, Error>> + Send {
+        async move { Ok(self.job(key).await?.map(|job| Origin { public: job.public, fork: job.fork })) }
+    }
 
     /// What the platform failed to deliver to us since then; empty where it does not remember.
     fn recover(&self, since: Timestamp) -> impl Future<Output = Result<Vec<Hint>, Error>> + Send;
@@ -105,6 +111,12 @@ pub trait Platform: Hook + Send + Sync {
 
     /// Whether a runner with the labels `offered` would be given a job that asks for `wanted`.
     fn matches(&self, wanted: &[String], offered: &[String]) -> bool;
+
+    /// Whether the platform may have machines of its own for a job that asks for `wanted`, so that it need not be for us.
+    fn may_serve(&self, wanted: &[String]) -> bool {
+        let _ = wanted;
+        false
+    }
 
     /// What is left of the platform's limits, as far as it was told; for gauges.
     fn quotas(&self) -> Vec<Quota> {

@@ -11,9 +11,9 @@ mod follow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use chassis::Board;
 use kube::Resource;
 use kube::core::error_boundary::InvalidObject;
-use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::Key;
@@ -33,7 +33,7 @@ impl<K> Clone for Cache<K> {
 #[derive(Debug)]
 struct Shared<K> {
     content: RwLock<Content<K>>,
-    lists: watch::Sender<Lists>,
+    lists: Board<Lists>,
 }
 
 /// What was listed, and what should be.
@@ -128,7 +128,7 @@ impl<K> std::fmt::Debug for Listener<K> {
 impl<K> Cache<K> {
     fn new(sources: usize) -> Self {
         let content = RwLock::new(Content { entries: BTreeMap::new(), unreadable: 0, listeners: Vec::new() });
-        let lists = watch::Sender::new(Lists { begun: vec![None; sources], wanted: None });
+        let lists = Board::new(Lists { begun: vec![None; sources], wanted: None });
         Self(Arc::new(Shared { content, lists }))
     }
 
@@ -167,7 +167,7 @@ impl<K> Cache<K> {
 
     /// Resolves once everything is known that was true at `since`: the watch starts over if its last list is older.
     pub async fn fresh(&self, since: Option<Instant>) {
-        self.0.lists.send_if_modified(|lists| {
+        self.0.lists.change_if(|lists| {
             let asks = since.is_some() && !lists.are_since(since) && lists.wanted < since;
             if asks {
                 lists.wanted = since;
@@ -175,7 +175,7 @@ impl<K> Cache<K> {
             asks
         });
         // An error would mean that the sender is gone, but it lives in the same allocation as this reader.
-        let _ = self.0.lists.subscribe().wait_for(|lists| lists.are_since(since)).await;
+        let _ = self.0.lists.reader().wait_for(|lists| lists.are_since(since)).await;
     }
 
     /// Calls `listener` now for every object known and later for every change, as long as it answers true. It is called
@@ -198,7 +198,7 @@ impl<K> Cache<K> {
 
     /// A source has delivered everything, with a list that began then.
     fn listed(&self, source: usize, begun: Instant) {
-        self.0.lists.send_modify(|lists| {
+        self.0.lists.change(|lists| {
             if let Some(last) = lists.begun.get_mut(source) {
                 *last = Some(begun);
             }
@@ -208,7 +208,7 @@ impl<K> Cache<K> {
     /// Resolves when lists that began then are too old for somebody.
     async fn outdated(&self, begun: Instant) {
         let too_old = |lists: &Lists| lists.wanted.is_some_and(|wanted| wanted > begun);
-        let _ = self.0.lists.subscribe().wait_for(too_old).await;
+        let _ = self.0.lists.reader().wait_for(too_old).await;
     }
 
     /// Objects known, and how many of them are unreadable.

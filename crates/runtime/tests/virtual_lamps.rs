@@ -20,7 +20,7 @@ use std::time::Duration;
 use faulty::Bug;
 use kube::CustomResourceExt as _;
 use sim::world::{
-    Figures, FuzzReport, Fuzzing, Scenario, Storm, World, across, built, crash_everywhere, fuzz, schema_of, seeds,
+    Figures, FuzzReport, Fuzzing, Scenario, Storm, Verb, World, across, built, crash_everywhere, fuzz, schema_of, seeds,
 };
 
 fn storm() -> Storm {
@@ -107,6 +107,29 @@ fn a_crash_at_any_write_does_no_harm() {
     assert!(report.failures.is_empty(), "{report}");
     assert!(report.writes > 10, "{report}");
     println!("lane: a crash at any write: {report}");
+}
+
+/// What many objects at once wait for is begun and finished one after the other, not begun for all of them first: whoever
+/// came first need not wait for the finalizer of the last.
+#[test]
+fn an_object_that_was_begun_goes_on_before_new_ones_are_begun() {
+    World::run(1, async |world: World| {
+        house::build(&world);
+        let person = world.person("person", "kube");
+        for number in 0..200 {
+            person.create(house::COLLECTION, &house::lamp(&format!("lamp-{number}"), "red", 1)).await.unwrap();
+        }
+        house::staff(&world, None);
+        world.pass(Duration::from_mins(2)).await;
+        let history = world.history();
+        let commits: Vec<_> = history.commits.iter().filter(|commit| commit.object.resource == "configmaps").collect();
+        let bulbs: Vec<usize> = commits.iter().filter_map(|commit| commit.call).collect();
+        let finalizers = history.writes().filter(|call| call.deed.verb == Verb::Patch && call.succeeded());
+        let finalizers: Vec<usize> = finalizers.map(|call| call.id).collect();
+        assert_eq!((bulbs.len(), finalizers.len()), (200, 200));
+        let earlier = |first: usize| finalizers.iter().filter(|call| **call < first).count();
+        assert!(earlier(bulbs[0]) < 100, "{} lamps had been begun before the first shone", earlier(bulbs[0]));
+    });
 }
 
 #[test]

@@ -42,7 +42,7 @@ pub use limits::{Limits, Rates};
 pub use model::{Conclusion, JobSpec, Scope, Status};
 pub use runner::{Errand, Listener, Refused};
 pub use standin::{Standin, exit};
-pub use wire::{Dropped, Server, Service};
+pub use wire::{Dropped, Server, Service, trusting};
 
 use world::World;
 
@@ -69,6 +69,8 @@ pub struct Options {
     /// Where people look at it; the API and the scale-set service are below it, as in GitHub Enterprise Server. Without one
     /// it is github.com, until a server says where it listens.
     pub web: Option<String>,
+    /// Whom to believe when webhooks leave over TLS; without it they leave over plain http alone.
+    pub hook_trust: Option<Arc<rustls::ClientConfig>>,
     /// Its clock.
     pub clock: Clock,
 }
@@ -76,7 +78,8 @@ pub struct Options {
 impl Options {
     /// A GitHub with nothing unusual about it.
     pub const fn new(clock: Clock) -> Self {
-        Self { seed: 1, limits: Limits::REAL, handover: Handover::Direct, any_runner: true, web: None, clock }
+        let (limits, handover) = (Limits::REAL, Handover::Direct);
+        Self { seed: 1, limits, handover, any_runner: true, web: None, hook_trust: None, clock }
     }
 }
 

@@ -13,9 +13,7 @@ use anyhow::{Context, Result};
 use chassis::{Clock, Tasks};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
-use sim::proxmox::{
-    Authority, FaultId, Fixture, Hook, Limits, Options, Profile, Release, Server, Simulator, Transport,
-};
+use sim::proxmox::{Authority, FaultId, Fixture, Limits, Options, Profile, Release, Server, Simulator, Transport};
 use std::io::Write as _;
 
 /// Simulated worlds, as servers.
@@ -70,16 +68,8 @@ struct Proxmox {
     /// Write the certificate that clients must trust to this file.
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
-    /// Run this program as every VM that is started; the VM powers off when it ends.
-    ///
-    /// It finds `HYPERFLEET_SIM_VMID`, `HYPERFLEET_SIM_UUID` and `HYPERFLEET_SIM_SERIAL` (as a guest reads them from its
-    /// firmware) in its environment, and in `HYPERFLEET_SIM_SEED` a directory with each attached ISO as `<drive>.iso`.
-    #[arg(long, value_name = "PROGRAM")]
-    guest: Option<PathBuf>,
-    /// Run this `hyperfleet-agent` in every VM that is started, with the VM's own seed and firmware; the VM powers off when
-    /// it ends. What the agent runs, runs on this machine: as `nobody` if this program is root's, else as its user.
-    #[arg(long, value_name = "PROGRAM", conflicts_with = "guest")]
-    agent: Option<PathBuf>,
+    #[command(flatten)]
+    guests: program::guests::Guests,
     /// Divide the fixed delays of the real programs (3 s before a 401, 10 s for a lock, 10 s between statistics ...).
     #[arg(long, default_value_t = 1, value_name = "N")]
     faster: u32,
@@ -94,7 +84,7 @@ fn after_help() -> String {
          Users: op@pve (password golden) and its token op@pve!hf may do all that a VM's life needs; min@pve!tk only within\n\
          the pool hf. Both tokens have the secret shown above.\n\n\
          Control, on a loopback address only:\n  \
-         GET  /sim/state, /sim/calls, /sim/faults\n  \
+         GET  /sim/state, /sim/history, /sim/calls, /sim/faults\n  \
          PUT  /sim/faults             a list of rules; [] clears them\n  \
          POST, DELETE /sim/locks/vm/VMID and /sim/locks/storage/ID\n  \
          PUT  /sim/vms/VMID/lock      {{\"lock\": \"clone\"}} or {{\"lock\": null}}\n  \
@@ -133,31 +123,6 @@ fn run(cli: Cli) -> Result<ExitCode> {
     }
 }
 
-/// Whether this program runs as root.
-fn is_root() -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
-}
-
-/// What VMs do.
-fn hook(guest: Option<PathBuf>, agent: Option<PathBuf>) -> Hook {
-    let seeds = std::env::temp_dir().join(format!("hyperfleet-sim-{}", std::process::id()));
-    // Memory that Linux always has: the agent puts nothing on a disk.
-    let run_dir = format!("/dev/shm/hyperfleet-sim-{}-{{vmid}}", std::process::id());
-    let arguments = ["run", "--seed", "{iso}", "--dmi", "{seed}/dmi", "--allow-swap", "--run-dir", &run_dir];
-    // A disk of its own for each.
-    let arguments = arguments.iter().chain(&["--work-dir", "{seed}/work"]);
-    // The VM is off when the agent ends; there is nothing else to power off. Work never runs as root.
-    let user: &[&str] = if is_root() { &["--user", "nobody"] } else { &[] };
-    let arguments = arguments.chain(["--power-off-command", "true"].iter()).chain(user);
-    let arguments = arguments.map(|&word| word.to_owned()).collect();
-    match (guest, agent) {
-        (Some(program), _) => Hook::Program { program, arguments: Vec::new(), seeds },
-        (None, Some(program)) => Hook::Program { program, arguments, seeds },
-        (None, None) => Hook::Nothing,
-    }
-}
-
 async fn serve(args: Proxmox) -> Result<()> {
     let tasks = Tasks::new();
     let release = if args.version == "8.4" { Release::V8 } else { Release::V9 };
@@ -167,7 +132,7 @@ async fn serve(args: Proxmox) -> Result<()> {
         profile: Profile::named(&args.profile).context("the profile is one that --help lists")?,
         seed: args.seed,
         limits: Limits::REAL.faster(args.faster.max(1)),
-        hook: hook(args.guest, args.agent),
+        hook: args.guests.hook(|trouble| drop(writeln!(std::io::stderr().lock(), "hyperfleet-sim: {trouble}"))),
         ..Options::new(release, Fixture::Demo, Clock::system())
     };
     let simulator = Simulator::new(options, &tasks);

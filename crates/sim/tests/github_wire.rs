@@ -146,6 +146,15 @@ async fn the_stand_in_takes_one_job_over_tls_and_ends() {
 }
 
 #[tokio::test]
+async fn the_stand_in_trusts_whom_its_directory_names() {
+    let place = Place::new().await;
+    std::fs::write(place.root().join(".env"), format!("LANG=C\nSSL_CERT_FILE={}\n", place.trust.display())).unwrap();
+    let blob = place.mint("vm-1").await;
+    let mut runner = Started::new(place.runner().env_remove("SSL_CERT_FILE").args(["--jitconfig", &blob]));
+    runner.says("Listening for Jobs").await;
+}
+
+#[tokio::test]
 async fn the_exit_code_tells_the_result_where_it_is_wanted() {
     let place = Place::new().await;
     let blob = place.mint("vm-1").await;

@@ -1,4 +1,4 @@
-//! Real servers for tests: a Kubernetes control plane, and a Gitea ([`Gitea`]).
+//! Real servers for tests: a Kubernetes control plane, a Gitea ([`Gitea`]), and towns with our own programs ([`Town`]).
 //!
 //! ```text
 //!   test ──▶ shared() ─────────────┐          one per `make test`, found by HYPERFLEET_TEST_CONTROL_PLANE,
@@ -36,6 +36,7 @@ mod pki;
 mod plane;
 mod ports;
 mod program;
+mod town;
 mod waiting;
 
 pub use account::{Grant, ServiceAccountRef};
@@ -44,5 +45,7 @@ pub use audit::{Audit, AuditLine, AuditMark};
 pub use gitea::Gitea;
 pub use kubectl::Output;
 pub use plane::{CONTROL_PLANE_VARIABLE, ControlPlane, Options, shared};
+pub use ports::free_port;
 pub use program::{Line, Program, Signal, Stream};
+pub use town::{Balancer, Blueprint, Simulated, Town, story};
 pub use waiting::{Stopwatch, eventually};

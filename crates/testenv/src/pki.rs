@@ -1,4 +1,4 @@
-//! The certificates and keys of one control plane, made for it and forgotten with it.
+//! The certificates and keys of servers, made for each of them and forgotten with it.
 
 use anyhow::Result;
 use rcgen::{
@@ -23,20 +23,38 @@ pub(crate) struct Pki {
 impl Pki {
     /// Makes a new set.
     pub(crate) fn generate() -> Result<Self> {
-        let ca = authority()?;
-        let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned(), "localhost".to_owned()])?;
-        params.distinguished_name.push(DnType::CommonName, "kube-apiserver");
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        let server_key = KeyPair::generate()?;
-        let server = params.signed_by(&server_key, &ca)?;
+        let Identity { ca, certificate, key } = Identity::generate("kube-apiserver")?;
         let account_key = KeyPair::generate()?;
         Ok(Self {
-            ca: ca.pem(),
-            server: server.pem(),
-            server_key: server_key.serialize_pem(),
+            ca,
+            server: certificate,
+            server_key: key,
             account_key: account_key.serialize_pem(),
             account_public_key: account_key.public_key_pem(),
         })
+    }
+}
+
+/// A server on loopback and the authority that vouches for it, as PEM.
+pub(crate) struct Identity {
+    /// The authority that clients trust.
+    pub(crate) ca: String,
+    /// The server's certificate.
+    pub(crate) certificate: String,
+    /// Its key.
+    pub(crate) key: String,
+}
+
+impl Identity {
+    /// Makes one with an authority of its own.
+    pub(crate) fn generate(server: &str) -> Result<Self> {
+        let ca = authority()?;
+        let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned(), "localhost".to_owned()])?;
+        params.distinguished_name.push(DnType::CommonName, server);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &ca)?;
+        Ok(Self { ca: ca.pem(), certificate: certificate.pem(), key: key.serialize_pem() })
     }
 }
 

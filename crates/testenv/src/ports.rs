@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, TcpListener};
 /// A loopback port nobody listens on right now.
 ///
 /// Between this answer and its use somebody else may take the port: whoever uses it must be ready to ask again.
-pub(crate) fn free_port() -> io::Result<u16> {
+pub fn free_port() -> io::Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     Ok(listener.local_addr()?.port())
 }

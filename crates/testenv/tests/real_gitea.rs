@@ -1,8 +1,10 @@
 //! The Gitea server itself: it starts in seconds, keeps to its directory, and survives a crash.
 
+use std::time::Duration;
+
 use http::Method;
 use serde_json::{Value, json};
-use testenv::Gitea;
+use testenv::{Gitea, eventually};
 
 #[tokio::test]
 async fn a_gitea_has_its_version_and_keeps_its_repositories_through_a_crash() {
@@ -22,4 +24,16 @@ async fn a_gitea_has_its_version_and_keeps_its_repositories_through_a_crash() {
     assert_eq!(gitea.unfinished_runs(&repository).await, [0_u64; 0]);
     let seen = gitea.call(Method::GET, &format!("/repos/{repository}"), &Value::Null).await;
     assert_eq!(seen["private"], json!(true));
+}
+
+#[tokio::test]
+async fn a_push_over_tls_starts_what_it_adds() {
+    let gitea = Gitea::start_secure(Duration::from_mins(10)).await;
+    assert!(gitea.url().starts_with("https://"));
+    let repository = gitea.repository("fleet", "demo", true).await;
+    gitea.push(&repository, "ci.yml", "on: push\njobs: {a: {runs-on: x, steps: [{run: 'true'}]}}\n");
+    eventually("the push has begun a run", Duration::from_secs(30), async || {
+        (gitea.unfinished_runs(&repository).await.len() == 1).then_some(())
+    })
+    .await;
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use protocol::{Item, Plan};
+use protocol::{Item, Plan, Root};
 
 /// Where they are.
 pub(super) struct Places<'a> {
@@ -10,12 +10,14 @@ pub(super) struct Places<'a> {
     pub(super) files: &'a Path,
     /// Its jobs' files, on a disk.
     pub(super) work: &'a Path,
+    /// Where the image keeps runners.
+    pub(super) runners: &'a Path,
     /// The runner itself, if it writes into its own directory.
     pub(super) root: Option<&'a Path>,
 }
 
 impl Places<'_> {
-    /// The plan with every `{files}`, `{work}` and `{root}` in it replaced.
+    /// The plan with every `{files}`, `{work}`, `{runners}` and `{root}` in it replaced.
     pub(super) fn put_into(&self, plan: &Plan) -> Plan {
         let put = |text: &String| self.put(text);
         let item = |item: &Item| Item { content: put(&item.content), ..item.clone() };
@@ -27,9 +29,15 @@ impl Places<'_> {
         }
     }
 
+    /// A runner's directory with `{runners}` in it replaced.
+    pub(super) fn put_into_root(&self, root: &Root) -> Root {
+        Root { path: self.put(&root.path), ..root.clone() }
+    }
+
     fn put(&self, text: &str) -> String {
-        let places = [("{files}", Some(self.files)), ("{work}", Some(self.work)), ("{root}", self.root)];
-        places.into_iter().fold(text.to_owned(), |text, (name, place)| match place {
+        let known = [("{files}", self.files), ("{work}", self.work), ("{runners}", self.runners)];
+        let places = known.map(|(name, place)| (name, Some(place))).into_iter().chain([("{root}", self.root)]);
+        places.fold(text.to_owned(), |text, (name, place)| match place {
             Some(place) => text.replace(name, &place.to_string_lossy()),
             None => text,
         })
@@ -48,12 +56,15 @@ mod tests {
             files: vec![Item { path: "{files}".to_owned(), content: "{work} {work}".to_owned(), mode: 0o400 }],
             ..Plan::default()
         };
-        let places = Places { files: Path::new("/f"), work: Path::new("/w"), root: Some(Path::new("/r")) };
+        let [files, work, runners, root] = ["/f", "/w", "/opt", "/r"].map(Path::new);
+        let places = Places { files, work, runners, root: Some(root) };
         let put = places.put_into(&plan);
         assert_eq!(put.argv, ["/r/bin/run", "--config=/f/c", "{other}"]);
         assert_eq!(put.env["HOME"], "/w");
         assert!(put.env.contains_key("{work}") && put.files[0].path == "{files}", "names are names");
         assert_eq!(put.files[0].content, "/w /w");
+        let at = Root { path: "{runners}/x".to_owned(), work: Some("{runners}".to_owned()) };
+        assert_eq!(places.put_into_root(&at), Root { path: "/opt/x".to_owned(), ..at.clone() }, "names are names");
         let without = Places { root: None, ..places };
         assert_eq!(without.put_into(&plan).argv[0], "{root}/bin/run");
     }

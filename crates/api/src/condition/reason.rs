@@ -172,6 +172,11 @@ words! {
         WaitingForPlatform = "WaitingForPlatform",
         /// The pool does not serve public repositories or forks.
         TrustDenied = "TrustDenied",
+        /// The platform has not said yet whether the job is of a fork or of a public repository, which the pool does not
+        /// serve.
+        TrustUnknown = "TrustUnknown",
+        /// A job waits that the pool must not run, and any runner that is registered now could be given it.
+        UntrustedJobWaits = "UntrustedJobWaits",
         /// A runner took the job.
         RunnerAssigned = "RunnerAssigned",
         /// The job ended before a runner took it.
@@ -186,6 +191,8 @@ words! {
         DiskFull = "DiskFull",
         /// The job was lost with its agent, which stopped reporting.
         AgentLost = "AgentLost",
+        /// The job was lost with its runner's program, which ended under it.
+        RunnerDied = "RunnerDied",
 
         // Several kinds
         /// Claims, templates or pools still refer to it.

@@ -39,6 +39,12 @@ pub struct RunnerJobStatus {
     /// Claim whose runner has the job; set once the platform names the runner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claim_ref: Option<LocalRef>,
+    /// Whether the repository is public, where the platform said so after the job was first seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub public_repository: Option<bool>,
+    /// Whether the job runs code of a fork, where the platform said so after the job was first seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fork: Option<bool>,
     /// How many claims were made for this job; written before each one, so that their names never repeat.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000_000))]
@@ -89,7 +95,7 @@ words! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InfrastructureLoss {
-    /// What was lost: `HostDied`, `VMGone`, `OutOfMemory`, `DiskFull` or `AgentLost`.
+    /// What was lost: `HostDied`, `VMGone`, `OutOfMemory`, `DiskFull`, `AgentLost` or `RunnerDied`.
     pub class: LossClass,
     /// What we saw, in a sentence.
     #[schemars(length(min = 1, max = 1024))]
@@ -114,5 +120,7 @@ words! {
         DiskFull = "DiskFull",
         /// The agent stopped reporting.
         AgentLost = "AgentLost",
+        /// The runner's program ended while its job ran.
+        RunnerDied = "RunnerDied",
     }
 }

@@ -58,7 +58,7 @@ pub(super) async fn measure(figures: &mut Figures) -> Result<Crowded> {
     Ok(Crowded { town, simulator })
 }
 
-fn count(number: usize) -> Result<f64> {
+pub(crate) fn count(number: usize) -> Result<f64> {
     Ok(f64::from(u32::try_from(number)?))
 }
 
@@ -84,6 +84,6 @@ fn last_call(simulator: &Simulator) -> Option<Instant> {
 }
 
 /// What the operator wrote, except to say that it leads and what happened.
-pub(super) fn writes(audit: Audit, user: &str) -> Audit {
+pub(crate) fn writes(audit: Audit, user: &str) -> Audit {
     audit.user(user).writes().filter(|line| line.resource != "leases" && line.resource != "events")
 }

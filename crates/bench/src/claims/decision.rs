@@ -42,6 +42,6 @@ pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-fn milliseconds(span: Duration) -> f64 {
+pub(crate) fn milliseconds(span: Duration) -> f64 {
     span.as_secs_f64() * 1_000.0
 }

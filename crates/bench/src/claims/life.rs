@@ -1,26 +1,22 @@
 //! What one machine writes in its life, with a real agent in it.
 
-use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use api::Phase;
 use kube::api::PostParams;
-use testenv::{Program, eventually};
+use testenv::eventually;
 
 use super::burst::writes;
-use super::town::{self, Address, SOON, Town};
+use super::town::{self, SOON, Town};
 use crate::figures::Figures;
-use crate::memory::beside_us;
 
 /// A write that follows the end would come by then.
 const AFTERWARDS: Duration = Duration::from_secs(3);
 
 /// Counts the writes until a machine is ready, and those of a whole life, by the API server's own log.
 pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
-    let certificate = std::env::temp_dir().join(format!("hyperfleet-bench-{}.pem", std::process::id()));
-    let (_simulator, address) = inhabited(&certificate).await?;
+    let (_simulator, address) = town::inhabited(&[]).await?;
     let town = Town::new(&address, &["--hypervisor-period=1s"]).await?;
     let claims = town.claims();
 
@@ -55,18 +51,4 @@ async fn gone(town: &Town, name: &str) {
     let absent = async || claims.get_opt(name).await.ok()?.is_none().then_some(());
     eventually("the claim is gone", SOON, absent).await;
     tokio::time::sleep(AFTERWARDS).await;
-}
-
-/// A hypervisor of its own whose machines run the real agent.
-async fn inhabited(certificate: &Path) -> Result<(Program, Address)> {
-    let mut command = Command::new(beside_us("hyperfleet-sim")?);
-    command.args(["proxmox", "--listen", "127.0.0.1:0", "--faster", "10", "--profile", "zero"]);
-    command.arg("--ca-file").arg(certificate).arg("--agent").arg(beside_us("hyperfleet-agent")?);
-    let simulator = Program::start(&command);
-    let line = simulator.wait_for_line("https://", SOON).await;
-    let endpoint = line.split_whitespace().find(|word| word.starts_with("https://")).context("an address")?;
-    let endpoint = endpoint.trim_end_matches("/api2/json").to_owned();
-    let authority = std::fs::read_to_string(certificate)?;
-    std::fs::remove_file(certificate)?;
-    Ok((simulator, Address { endpoint, authority }))
 }

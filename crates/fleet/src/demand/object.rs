@@ -1,6 +1,6 @@
 //! The object that stands for a job.
 
-use api::registry::label::{RUNNER_POOL, RUNNER_SOURCE};
+use api::registry::label::{RUNNER_POOL, RUNNER_QUEUE, RUNNER_SOURCE};
 use api::{LocalRef, Moment, RunnerJob, RunnerJobSpec, RunnerTag};
 use jiff::Timestamp;
 
@@ -48,8 +48,9 @@ pub(super) fn new(observed: &Observed, generation: u32, now: Timestamp) -> Runne
     let mut job = RunnerJob::new(&name(key, generation), spec);
     job.metadata.namespace = Some(observed.namespace.clone());
     let pool = observed.pool.as_ref().map(|pool| (RUNNER_POOL.to_owned(), pool.as_str().to_owned()));
+    let queue = observed.queue.as_ref().map(|pool| (RUNNER_QUEUE.to_owned(), pool.as_str().to_owned()));
     let source = (RUNNER_SOURCE.to_owned(), observed.source.as_str().to_owned());
-    job.metadata.labels = Some(pool.into_iter().chain([source]).collect());
+    job.metadata.labels = Some(pool.into_iter().chain(queue).chain([source]).collect());
     job
 }
 

@@ -41,6 +41,8 @@ fn seen(state: State, known: &[Arc<RunnerJob>]) -> Observed {
         known: known.to_vec(),
         claim: named.then(|| ObjectName::new("job-1-1")),
         pool: Some(ObjectName::new("linux")),
+        queue: None,
+        ours: true,
     }
 }
 
@@ -106,6 +108,46 @@ fn a_job_that_waits_costs_one_write_and_says_where_it_belongs() {
 #[case::over(DONE)]
 fn what_no_runner_can_take_is_no_demand(#[case] state: State) {
     assert_eq!(plan(&seen(state, &[]), at(1)), None);
+}
+
+#[test]
+fn a_job_that_the_platform_runs_on_its_own_machines_is_no_demand() {
+    for state in [State::Queued, State::Assigned, State::Running, DONE] {
+        assert_eq!(plan(&Observed { ours: false, ..seen(state, &[]) }, at(1)), None);
+    }
+    // What is known is kept, also when its pool has gone since.
+    let known = waiting();
+    assert!(plan(&Observed { ours: false, ..seen(DONE, &known) }, at(1)).is_some());
+}
+
+#[test]
+fn a_job_of_a_queue_says_whose_queue_it_is_although_nobody_serves_it_yet() {
+    let queue = Some(ObjectName::new("linux"));
+    let unsure = Observed { pool: None, queue, ..seen(State::Queued, &[]) };
+    let known = applied(Vec::new(), plan(&unsure, at(1)), at(1));
+    assert_eq!((job::queue_of(&known[0]), job::pool_of(&known[0])), (Some("linux"), None));
+}
+
+#[rstest]
+#[case::unknown_before(None, Some(true), Some(true))]
+#[case::unknown_and_harmless(None, Some(false), Some(false))]
+#[case::nothing_new(Some(false), None, Some(false))]
+#[case::worse_than_thought(Some(false), Some(true), Some(true))]
+#[case::a_yes_stays(Some(true), Some(false), Some(true))]
+fn whose_code_it_is_is_kept_as_soon_as_anybody_says_it(
+    #[case] first: Option<bool>,
+    #[case] then: Option<bool>,
+    #[case] known: Option<bool>,
+) {
+    let with = |fork, before: &[Arc<RunnerJob>]| {
+        let mut observed = seen(State::Queued, before);
+        (observed.sight.fork, observed.sight.public_repository) = (fork, fork);
+        observed
+    };
+    let before = applied(Vec::new(), plan(&with(first, &[]), at(1)), at(1));
+    let after = applied(before.clone(), plan(&with(then, &before), at(2)), at(2));
+    assert_eq!(job::facts(&after[0]), (known, known));
+    assert_eq!(plan(&with(then, &after), at(3)), None, "and said once");
 }
 
 #[test]

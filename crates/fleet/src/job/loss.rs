@@ -1,7 +1,10 @@
 //! Whether a job was lost with its machine.
 
 use api::condition::find;
-use api::{ConditionType, InfrastructureLoss, JobResult, LossClass, MachineClaim, Moment, Reason, RunnerJobStatus};
+use api::{
+    ConditionType, InfrastructureLoss, JobResult, LossClass, MachineClaim, Moment, OutcomeClass, Reason,
+    RunnerJobStatus,
+};
 use jiff::Timestamp;
 
 use super::{Loss, Observed};
@@ -16,13 +19,16 @@ pub fn loss(claim: &MachineClaim, node_gone: bool) -> Option<Loss> {
     let status = claim.status.as_ref().filter(|status| status.busy_time.is_some() && ended(status.phase))?;
     let ready = find(&status.conditions, ConditionType::Ready)?;
     let reason = Reason::ALL.iter().find(|reason| reason.as_str() == ready.reason)?;
-    let class = class(*reason, node_gone)?;
+    let reported = status.outcome.as_ref().and_then(|outcome| outcome.class).filter(|_| *reason == Reason::Finished);
+    let class = reported.map_or_else(|| class(*reason, node_gone), told)?;
     let node = status.allocation.as_ref().map(|allocation| allocation.node.as_str()).unwrap_or_default();
     let evidence = match class {
         LossClass::HostDied => format!("{}; node {node} is gone", ready.message),
-        LossClass::VmGone | LossClass::OutOfMemory | LossClass::DiskFull | LossClass::AgentLost => {
-            ready.message.clone()
-        }
+        LossClass::VmGone
+        | LossClass::OutOfMemory
+        | LossClass::DiskFull
+        | LossClass::AgentLost
+        | LossClass::RunnerDied => ready.message.clone(),
     };
     Some(Loss { class, evidence: evidence.chars().take(EVIDENCE).collect() })
 }
@@ -37,6 +43,27 @@ const fn class(reason: Reason, node_gone: bool) -> Option<LossClass> {
         Reason::DiskFull => Some(LossClass::DiskFull),
         Reason::AgentLost => Some(LossClass::AgentLost),
         _ => None,
+    }
+}
+
+/// What the end was that an agent reported, if it was none of the job's own.
+const fn told(outcome: OutcomeClass) -> Option<LossClass> {
+    match outcome {
+        OutcomeClass::RunnerFailed => Some(LossClass::RunnerDied),
+        OutcomeClass::OutOfMemory => Some(LossClass::OutOfMemory),
+        OutcomeClass::DiskFull => Some(LossClass::DiskFull),
+        OutcomeClass::LeaseLost => Some(LossClass::AgentLost),
+        OutcomeClass::Exited
+        | OutcomeClass::JobSucceeded
+        | OutcomeClass::JobDone
+        | OutcomeClass::NoJob
+        | OutcomeClass::DemandGone
+        | OutcomeClass::RetryFreshVm
+        | OutcomeClass::ConfigError
+        | OutcomeClass::VersionTooOld
+        | OutcomeClass::DeadlinePassed
+        | OutcomeClass::Ended
+        | OutcomeClass::Unprepared => None,
     }
 }
 

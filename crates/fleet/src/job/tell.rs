@@ -62,6 +62,7 @@ fn lost(loss: &InfrastructureLoss) -> Verdict {
         LossClass::OutOfMemory => Reason::OutOfMemory,
         LossClass::DiskFull => Reason::DiskFull,
         LossClass::AgentLost => Reason::AgentLost,
+        LossClass::RunnerDied => Reason::RunnerDied,
     };
     Verdict::waits(reason, format!("the job was lost with its machine and did not fail by itself: {}", loss.evidence))
 }

@@ -74,6 +74,8 @@ fn waits(status: RunnerJobStatus) -> Observed {
         claims: Vec::new(),
         node_gone: false,
         can_rerun: false,
+        tells: Tells::default(),
+        asked: Asked::Nothing,
     }
 }
 

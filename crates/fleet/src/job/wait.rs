@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use api::condition::{find, holds};
 use api::{
-    BootstrapState, Condition, ConditionType, LocalRef, MachineClaim, ObjectName, Reason, RunnerPool, Step as Where,
+    BootstrapState, Condition, ConditionType, LocalRef, MachineClaim, ObjectName, Reason, RunnerJob, RunnerPool,
+    Step as Where,
 };
 use jiff::Timestamp;
 use reconcile::{Next, Plan, Why};
 
-use super::{Candidate, Choice, JobPlan, Observed, Origin, Verdict, pause, pool_of, say, select, starting};
+use super::{
+    Asked, Candidate, Choice, JobPlan, Observed, Origin, Verdict, either, facts, pause, pool_of, say, select, starting,
+};
 use crate::claim::stage;
 use crate::few::few;
 use crate::pool::{claim_name, source_obstacle};
@@ -37,8 +40,9 @@ impl From<Verdict> for Word {
 }
 
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> JobPlan {
-    let pool = match choose(observed) {
+    let pool = match choose(&observed.job, &observed.pools, origin(observed)) {
         Choice::Serves(pool) => pool,
+        Choice::Unsure { pool, what } => return unsure(observed, name_of(pool), what, now),
         Choice::Denied { pool, what, field } => {
             let name = name_of(pool);
             let message = format!(
@@ -59,16 +63,42 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> JobPlan {
     tell(observed, Some(name_of(pool)), word, now)
 }
 
+/// Whose code it is, with what the platform was asked just now.
+fn origin(observed: &Observed) -> Origin {
+    let (public_repository, fork) = learnt(observed);
+    Origin::known(public_repository, fork, observed.tells)
+}
+
+/// Whether the repository is public and the code a fork's, with what the platform was asked just now.
+fn learnt(observed: &Observed) -> (Option<bool>, Option<bool>) {
+    let (public, forked) = facts(&observed.job);
+    match &observed.asked {
+        Asked::Told { public_repository, fork } => (either(public, *public_repository), either(forked, *fork)),
+        Asked::Nothing | Asked::Silent { .. } => (public, forked),
+    }
+}
+
 /// The pool it has, as long as that one serves it; else the best.
-fn choose(observed: &Observed) -> Choice<'_> {
-    let origin = Origin::from(&observed.job.spec);
-    let mine = pool_of(&observed.job);
+pub(super) fn choose<'a>(job: &RunnerJob, pools: &'a [Candidate], origin: Origin) -> Choice<'a> {
+    let mine = pool_of(job);
     let same = |one: &&Candidate| mine.is_some() && one.pool.metadata.name.as_deref() == mine;
-    let kept = observed.pools.iter().find(same).map(std::slice::from_ref);
+    let kept = pools.iter().find(same).map(std::slice::from_ref);
     match kept.map(|kept| select(origin, kept)) {
         Some(Choice::Serves(pool)) => Choice::Serves(pool),
-        Some(Choice::Denied { .. } | Choice::Unmatched(_)) | None => select(origin, &observed.pools),
+        Some(Choice::Unsure { .. } | Choice::Denied { .. } | Choice::Unmatched(_)) | None => select(origin, pools),
     }
+}
+
+/// It may be what its pool does not serve, and nobody knows: it waits until the platform has said so.
+fn unsure(observed: &Observed, pool: &str, what: &str, now: Timestamp) -> JobPlan {
+    let (why, pause) = match &observed.asked {
+        Asked::Silent { why, pause } => (why.as_str(), *pause),
+        Asked::Nothing | Asked::Told { .. } => ("it said nothing of that", SLOW),
+    };
+    let message =
+        format!("whether the job is of {what}, which pool {pool} does not serve, the platform has to say: {why}");
+    let plan = tell(observed, None, Verdict::waits(Reason::TrustUnknown, message).into(), now);
+    Plan { next: plan.next.or_sooner(Next::After(pause, Why::Recheck)), ..plan }
 }
 
 fn unmatched(observed: &Observed, closest: Option<&Candidate>) -> String {
@@ -115,6 +145,9 @@ fn of_claim(claim: &MachineClaim, pool: &RunnerPool) -> Word {
     let name = claim.metadata.name.as_deref().unwrap_or_default();
     let status = claim.status.clone().unwrap_or_default();
     let start = starting(name, name_of(pool));
+    if let Some((reason, said)) = hindrance(&status.conditions) {
+        return Verdict::waits(reason, format!("machine {name}: {}", said.message)).into();
+    }
     if stage(claim) == Where::Ready {
         let message = format!("machine {name} is ready; the platform has not given it the job yet");
         let since = status.ready_time.map(|moment| moment.timestamp());
@@ -167,6 +200,19 @@ fn obstacle(said: &Condition) -> Option<Reason> {
     table.into_iter().find(|(theirs, _)| *theirs == reason).map(|(_, ours)| ours)
 }
 
+/// What keeps a machine that has proven itself from becoming a runner: its claim is on its way to be ready then, and says
+/// that it is not.
+fn hindrance(conditions: &[Condition]) -> Option<(Reason, &Condition)> {
+    let said = find(conditions, ConditionType::Ready).filter(|_| !holds(conditions, ConditionType::Ready))?;
+    let table = [
+        (Reason::RateLimited, Reason::RateLimited),
+        (Reason::SourceNotReady, Reason::SourceNotReady),
+        (Reason::PlatformUnreachable, Reason::SourceNotReady),
+        (Reason::UntrustedJobWaits, Reason::UntrustedJobWaits),
+    ];
+    table.into_iter().find(|(theirs, _)| theirs.as_str() == said.reason).map(|(_, ours)| (ours, said))
+}
+
 /// No machine of its own is on the way: what its pool waits for.
 fn of_pool(observed: &Observed, pool: &RunnerPool, now: Timestamp) -> Word {
     let name = name_of(pool);
@@ -214,6 +260,9 @@ fn tell(observed: &Observed, pool: Option<&str>, word: Word, now: Timestamp) -> 
     }
     let Some(verdict) = verdict else { return Plan::wait(next) };
     let mut status = before.clone();
+    if let Asked::Told { .. } = observed.asked {
+        (status.public_repository, status.fork) = learnt(observed);
+    }
     status.pool_ref = pool.map(|name| LocalRef { name: ObjectName::new(name) });
     say(&mut status, verdict, observed.job.metadata.generation, now);
     Plan { status: (status != before).then_some(status), next, ..Plan::rest() }

@@ -7,12 +7,15 @@ use std::time::Duration;
 use api::{JobState, MachineClaim, Moment, RunnerJob, Step as Where};
 use jiff::Timestamp;
 
-use super::{Observed, claim_name};
+use super::{Heard, Observed, claim_name};
 use crate::claim::{holds_machine, stage};
-use crate::job::{pause, pool_of};
+use crate::job::{pause, pool_of, trusts_all};
 
 /// A claim that another process announced this recently and nobody has seen may be on its way: its call ends in this time.
 const GRACE: Duration = Duration::from_secs(15);
+
+/// How long a number of the platform holds that was not confirmed: a queue session hears something every minute.
+pub(super) const HOLDS: Duration = Duration::from_mins(2);
 
 /// Moments in objects are rounded up to this.
 const TICK: Duration = Duration::from_secs(1);
@@ -76,8 +79,10 @@ pub(super) struct Census<'a> {
     pub(super) invisible: usize,
     /// Machines the pool should have by its jobs, without bounds.
     pub(super) asked: usize,
-    /// Machines the pool should have.
+    /// Machines the pool should have: no more of them go than there are beyond this.
     pub(super) wanted: usize,
+    /// The same by what is known to be true now: no more are made than this.
+    pub(super) needed: usize,
 }
 
 impl<'a> Census<'a> {
@@ -97,10 +102,12 @@ impl<'a> Census<'a> {
             .filter(|job| waits(job, observed))
             .map(|job| queue(job, &by_name, observed, now))
             .collect();
-        waiting.sort_by_key(|one| (one.job.spec.queued_at.timestamp(), one.job.metadata.name.clone()));
+        let since = |one: &Waiting<'_>| one.job.spec.queued_at.timestamp();
+        waiting.sort_by(|a, b| since(a).cmp(&since(b)).then_with(|| a.job.metadata.name.cmp(&b.job.metadata.name)));
         let announced = waiting.iter().filter(|one| one.own == Own::Announced).count();
-        let mut census = Self { members, waiting, invisible: unseen().count() + announced, asked: 0, wanted: 0 };
-        census.want(observed, &on);
+        let mut census =
+            Self { members, waiting, invisible: unseen().count() + announced, asked: 0, wanted: 0, needed: 0 };
+        census.want(observed, &on, now);
         census
     }
 
@@ -142,7 +149,7 @@ impl<'a> Census<'a> {
     ///
     /// A job that runs counts where it runs. One of which the platform does not say where explains a busy machine that no
     /// other job explains; if there is none, it runs on somebody else's.
-    fn want(&mut self, observed: &Observed, on: &BTreeMap<&str, &RunnerJob>) {
+    fn want(&mut self, observed: &Observed, on: &BTreeMap<&str, &RunnerJob>, now: Timestamp) {
         let busy = self.members.iter().filter(|one| one.standing == Standing::Busy);
         let (mut bound, mut unexplained) = (0, 0);
         for one in busy {
@@ -153,17 +160,31 @@ impl<'a> Census<'a> {
         let nowhere = |job: &&Arc<RunnerJob>| runs(job) && claim_of(job).is_none() && pool_of(job) == mine;
         let unbound = observed.jobs.iter().filter(nowhere).count();
         let jobs = self.fed() + bound + unexplained.min(unbound);
-        let level = level(observed).map_or(0, |level| (level.jobs as usize).saturating_sub(self.ended_since(level)));
+        // A number does not say whose jobs it counts.
+        let level = |level: Option<&api::Level>| {
+            let level = level.filter(|_| trusts_all(&observed.pool));
+            level.map_or(0, |level| (level.jobs as usize).saturating_sub(self.ended_since(level)))
+        };
+        let holds = |heard: &&Heard| plus(heard.at, HOLDS) > now;
+        let (known, now_true) =
+            (level(self::level(observed)), level(observed.level.as_ref().filter(holds).map(|heard| &heard.level)));
         let scaling = &observed.pool.spec.scaling;
-        self.asked = scaling.warm as usize + jobs.max(level);
-        self.wanted = self.asked.max(scaling.min_replicas as usize).min(scaling.max_replicas as usize);
+        let bounded = |asked: usize| asked.max(scaling.min_replicas as usize).min(scaling.max_replicas as usize);
+        self.asked = scaling.warm as usize + jobs.max(known);
+        self.wanted = bounded(self.asked);
+        self.needed = bounded(scaling.warm as usize + jobs.max(now_true));
     }
+}
+
+fn plus(moment: Timestamp, span: Duration) -> Timestamp {
+    moment.saturating_add(span).unwrap_or(Timestamp::MAX)
 }
 
 /// The newest number that the platform gave instead of jobs.
 pub(super) fn level(observed: &Observed) -> Option<&api::Level> {
     let written = observed.pool.status.as_ref().and_then(|status| status.level.as_ref());
-    [written, observed.level.as_ref()].into_iter().flatten().max_by_key(|level| level.as_of.timestamp())
+    let heard = observed.level.as_ref().map(|heard| &heard.level);
+    [written, heard].into_iter().flatten().max_by_key(|level| level.as_of.timestamp())
 }
 
 fn jobs_by_claim(jobs: &[Arc<RunnerJob>]) -> BTreeMap<&str, &RunnerJob> {
@@ -225,19 +246,19 @@ fn queue<'a>(
     observed: &Observed,
     now: Timestamp,
 ) -> Waiting<'a> {
-    let status = job.status.clone().unwrap_or_default();
-    let made = status.claims_made.unwrap_or(0);
+    let made = job.status.as_ref().and_then(|status| status.claims_made).filter(|made| *made > 0);
+    let Some((status, made)) = job.status.as_ref().zip(made) else {
+        return Waiting { job, made: 0, own: Own::None, rests: None };
+    };
     let name = claim_name(job.metadata.name.as_deref().unwrap_or_default(), made);
     let last = status.last_claim_at.as_ref().map_or(Timestamp::MIN, Moment::timestamp);
-    let plus = |moment: Timestamp, span: Duration| moment.saturating_add(span).unwrap_or(Timestamp::MAX);
     let recent = plus(last, GRACE) > now && last <= plus(observed.began, TICK);
     let own = match claims.get(name.as_str()) {
-        _ if made == 0 => Own::None,
         Some(Standing::Early | Standing::Ready) => Own::Open,
         None if observed.unseen.contains(&name) => Own::Open,
         None if recent => Own::Announced,
         Some(Standing::Busy | Standing::Leaving | Standing::Ending | Standing::Over) | None => Own::Spent,
     };
-    let rests = pause(&status).filter(|due| own == Own::Spent && *due > now);
+    let rests = pause(status).filter(|due| own == Own::Spent && *due > now);
     Waiting { job, made, own, rests }
 }

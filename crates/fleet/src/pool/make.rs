@@ -40,7 +40,7 @@ pub(super) fn room(observed: &Observed, census: &Census<'_>) -> usize {
 
 /// The claims to make now.
 pub(super) fn births(observed: &Observed, census: &Census<'_>, now: Timestamp) -> Vec<Birth> {
-    let lack = census.wanted.saturating_sub(census.serving()).min(room(observed, census));
+    let lack = census.needed.saturating_sub(census.serving()).min(room(observed, census));
     let of = |own: Own| census.waiting.iter().filter(move |one| one.own == own && one.rests.is_none());
     // Those whose claim cannot take them come last: it may be that it has them already, and nobody said so yet.
     let jobs = of(Own::None).chain(of(Own::Spent)).map(|one| next_of(observed, one, now));

@@ -63,12 +63,19 @@ pub(super) fn paced(observed: &Observed, status: RunnerPoolStatus, now: Timestam
     // What the next decision depends on is never held back.
     let urgent = status.surplus_since != before.surplus_since
         || status.failures != before.failures
+        || endangered(&status) != endangered(&before)
         || status.observed_generation != before.observed_generation;
     let due = observed.told.and_then(|told| told.checked_add(PACE).ok()).filter(|due| *due > now && !urgent);
     match due {
         Some(due) => (None, Next::at(due, now, Why::Recheck)),
         None => (Some(status), Next::OnChange),
     }
+}
+
+/// Whether it says that a runner must not be registered now, which whoever registers them reads here.
+fn endangered(status: &RunnerPoolStatus) -> bool {
+    let said = find(&status.conditions, ConditionType::Scaling);
+    said.is_some_and(|said| said.reason == Reason::UntrustedJobWaits.as_str())
 }
 
 fn number(count: usize) -> u32 {
@@ -116,7 +123,7 @@ fn verdict(observed: &Observed, census: &Census<'_>, state: &State) -> (bool, Re
     if let Some(Obstacle { reason, message }) = &state.held {
         return (false, *reason, message.clone());
     }
-    let lacks = census.serving() < census.wanted;
+    let lacks = census.serving() < census.needed;
     if let (Some(due), Some(failures)) = (state.paused.filter(|_| lacks), &state.failures) {
         let message = format!(
             "{} times in a row machines ended before they were ready; the next is made at {due}. Their claims and events \

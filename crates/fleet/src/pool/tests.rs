@@ -113,6 +113,7 @@ fn observed(pool: RunnerPool) -> Observed {
         began: at(-1_000),
         jobs: Vec::new(),
         level: None,
+        strangers: Vec::new(),
         source: Some(Arc::new(source())),
         gate: Gate::Open { generation: 1 },
         told: None,

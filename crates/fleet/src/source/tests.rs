@@ -337,3 +337,13 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn pools_of_one_name_in_two_namespaces_have_queues_of_their_own() {
+    assert_eq!(queue_name("ci", "linux-x64"), "ci.linux-x64");
+    assert_ne!(queue_name("team-a", "linux"), queue_name("team-b", "linux"));
+    assert_ne!(queue_name("a-b", "c"), queue_name("a", "b-c"));
+    let (long, other) = ("p".repeat(100), format!("{}q", "p".repeat(99)));
+    assert_eq!(queue_name("ci", &long).len(), 64);
+    assert_ne!(queue_name("ci", &long), queue_name("ci", &other));
+}

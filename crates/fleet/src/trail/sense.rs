@@ -149,7 +149,8 @@ const fn general(reason: Reason) -> Option<Sense> {
         | Reason::VmGone
         | Reason::OutOfMemory
         | Reason::DiskFull
-        | Reason::AgentLost => stuck("lost its machine"),
+        | Reason::AgentLost
+        | Reason::RunnerDied => stuck("lost its machine"),
 
         Reason::PlatformUnreachable => {
             asks(SOURCE, "It is tried again by itself; see to the platform's URL and the way there")
@@ -180,6 +181,8 @@ const fn general(reason: Reason) -> Option<Sense> {
             asks("is served by no pool", "Make a pool with these labels, or ask for others in the workflow")
         }
         Reason::TrustDenied => stuck("is allowed in no pool"),
+        Reason::TrustUnknown => stuck("waits for the platform to say whose code it is"),
+        Reason::UntrustedJobWaits => toward(Kind::Pool, stuck("waits for a job that its pool must not run")),
         Reason::MachineStarting => toward(Kind::Claim, passes("waits for its machine")),
         Reason::WaitingForPlatform => usually_passes(
             "waits for the platform to give it to a runner",

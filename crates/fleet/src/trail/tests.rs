@@ -203,6 +203,14 @@ fn down() -> Scene {
     "runnerjob/job-1 is allowed in no pool: the job is of a fork, which pool small does not serve: set spec.trust.forks there \
      if its code may run."
 )]
+#[case::trust_unknown(
+    scene(queued(
+        "TrustUnknown",
+        "whether the job is of a fork, which pool small does not serve, the platform has to say: no answer"
+    )),
+    "runnerjob/job-1 waits for the platform to say whose code it is: whether the job is of a fork, which pool small does not \
+     serve, the platform has to say: no answer."
+)]
 #[case::no_pool(
     scene(queued("NoMatchingPool", "no pool serves gpu; the closest is small, which lacks gpu")),
     "runnerjob/job-1 is served by no pool: no pool serves gpu; the closest is small, which lacks gpu. Make a pool with these \

@@ -51,11 +51,16 @@ impl Bootstrap {
         Ok(Posting { outpost, marker, wanted: self.is_wanted(claim).await? })
     }
 
-    /// Whether the claim's pool still wants runners, as the server has it now.
+    /// Whether the claim's pool still wants runners, as the server has it now; not yet, while a job waits that the runner
+    /// could be given and must not run.
     async fn is_wanted(&self, claim: &MachineClaim) -> Answer<bool> {
         let Some(pool) = &claim.spec.pool_ref else { return Ok(true) };
         let pools: Api<RunnerPool> = Api::namespaced(self.client().clone(), &claim.namespace().unwrap_or_default());
         let found = pools.get_opt(pool.name.as_str()).await.map_err(|error| fault("read RunnerPool", error))?;
+        if let Some(danger) = found.as_ref().and_then(mint::danger) {
+            self.complain(self.fresh(claim).await?, Reason::UntrustedJobWaits, danger).await;
+            return Err(Denial::Postponed(TROUBLE));
+        }
         let wanted = found.is_some_and(|pool| !mint::is_unwanted(&pool));
         if !wanted {
             self.registrations().dismissed();
@@ -150,16 +155,19 @@ impl Bootstrap {
             | Error::Unsupported { .. } => (Reason::SourceNotReady, TROUBLE),
             Error::Transient { .. } | Error::UnknownOutcome { .. } => (Reason::PlatformUnreachable, TROUBLE),
         };
-        let message = format!("the runner cannot be registered: {error}");
+        self.complain(claim, reason, &format!("the runner cannot be registered: {error}")).await;
+        Denial::Postponed(pause)
+    }
+
+    /// Says something on the claim. It is a courtesy: the machine asks again either way.
+    async fn complain(&self, claim: Arc<MachineClaim>, reason: Reason, message: &str) {
         if self.limits().may_complain(&uid(&claim)) {
-            let told = self.settle(claim, |claim, now| match mint::hindered(claim, reason, &message, now) {
+            let told = self.settle(claim, |claim, now| match mint::hindered(claim, reason, message, now) {
                 Some(status) => Decision::Write(Box::new(status), Ok(())),
                 None => Decision::Sure(Ok(())),
             });
-            // It is a courtesy: the machine asks again either way.
             let _ = told.await;
         }
-        Denial::Postponed(pause)
     }
 }
 
@@ -189,10 +197,11 @@ fn ordered(claim: &MachineClaim, posting: &Posting, machine: &Attested) -> Answe
     let (registration, runner) = named.ok_or(Denial::Refused("not-bound"))?;
     let own = runner.labels.iter().map(api::RunnerLabel::as_str).chain(runner.tags.iter().map(api::RunnerTag::as_str));
     let labels = posting.outpost.offered(&own.map(str::to_owned).collect::<Vec<_>>());
-    let pool = claim.spec.pool_ref.as_ref().map(|pool| pool.name.as_str());
+    let pool = claim.spec.pool_ref.as_ref();
+    let pool = pool.map(|pool| Key::new(claim.namespace().unwrap_or_default(), pool.name.as_str()));
     Ok(RunnerOrder {
         name: registration.name.clone(),
-        session: pool.and_then(|pool| posting.outpost.session_order(pool, &labels)),
+        session: pool.and_then(|pool| posting.outpost.session_order(&pool, &labels)),
         labels,
         machine: machine.machine().to_owned(),
     })

@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use api::{Digest, MachineClaim};
+use chassis::Board;
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 use reconcile::Fault;
 use runtime::client::fault;
 use runtime::{Cache, Entry, Key, Selection};
-use tokio::sync::watch;
 use tokio::time::timeout;
 
 /// How long the watch may take to show what another replica has written.
@@ -31,7 +31,7 @@ pub(super) struct Ledger {
 struct Index {
     places: Mutex<Places>,
     /// Counts changes.
-    news: watch::Sender<u64>,
+    news: Board<u64>,
 }
 
 #[derive(Default)]
@@ -77,7 +77,7 @@ impl Ledger {
 
     /// The same, giving the watch time to catch up.
     pub(super) async fn by_key_soon(&self, key: &Digest) -> Option<Arc<MachineClaim>> {
-        let mut news = self.index.news.subscribe();
+        let mut news = self.index.news.reader();
         let found = async {
             loop {
                 if let Some(claim) = self.by_key(key) {
@@ -171,7 +171,7 @@ impl Index {
             places.keys.entry(new.clone()).or_default().insert(at.clone());
         }
         drop(places);
-        self.news.send_modify(|count| *count += 1);
+        self.news.change(|count| *count += 1);
     }
 
     fn places(&self) -> MutexGuard<'_, Places> {

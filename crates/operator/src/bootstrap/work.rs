@@ -7,8 +7,8 @@ use protocol::{Class, Item, Plan, Root, Runner, Stop};
 use providers::platform::{Exit, JobResult, RunnerPlan, Sign, Signal};
 use secrecy::ExposeSecret;
 
-/// Where images keep runners, each in the directory that its platform names.
-const RUNNERS: &str = "/opt";
+/// Where images keep runners, each in the directory that its platform names; where that is, the agent knows.
+const RUNNERS: &str = "{runners}";
 
 /// Where a runner that writes into its own directory has what jobs write, which would fill the memory.
 const JOBS: &str = "_work";
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(plan.env["TOOLS"], "{root}/tools");
         assert_eq!(plan.deadline_seconds, Some(3_600));
         let runner = plan.runner.unwrap();
-        assert_eq!(runner.root, Some(Root { path: "/opt/actions-runner".into(), work: Some("_work".into()) }));
+        assert_eq!(runner.root, Some(Root { path: "{runners}/actions-runner".into(), work: Some("_work".into()) }));
         assert_eq!(runner.drain, [Stop { signal: protocol::Signal::Int, seconds: 30 }]);
         assert_eq!(runner.exits, BTreeMap::from([(0, Class::JobDone), (7, Class::VersionTooOld)]));
     }
@@ -114,8 +114,8 @@ mod tests {
     #[test]
     fn any_other_runs_where_the_image_has_it() {
         let plan = of_runner(plan(false), Limits::default());
-        assert_eq!(plan.argv[0], "/opt/actions-runner/bin/Runner.Listener");
-        assert_eq!((plan.env["TOOLS"].as_str(), plan.runner.unwrap().root), ("/opt/actions-runner/tools", None));
+        assert_eq!(plan.argv[0], "{runners}/actions-runner/bin/Runner.Listener");
+        assert_eq!((plan.env["TOOLS"].as_str(), plan.runner.unwrap().root), ("{runners}/actions-runner/tools", None));
     }
 
     #[test]

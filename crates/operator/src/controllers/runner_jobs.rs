@@ -5,12 +5,13 @@
 mod wiring;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::registry::label::RUNNER_JOB;
 use api::{
     Condition, HypervisorCluster, JobState, MachineClaim, Reason, RunnerJob, RunnerJobStatus, RunnerPool, RunnerSource,
 };
-use fleet::job::{self, CONDITIONS, Candidate, Observed, Step};
+use fleet::job::{self, Asked, CONDITIONS, Candidate, Observed, Step};
 use jiff::Timestamp;
 use providers::platform::{Error, JobKey};
 use reconcile::{Class, Fault, Plan, Violation};
@@ -50,6 +51,9 @@ pub const DUTY: Duty = Duty {
         },
     ],
 };
+
+/// How long a platform that did not say whose code a job is is left alone.
+const PAUSE: Duration = Duration::from_secs(15);
 
 /// What it reads beside its jobs.
 #[derive(Clone)]
@@ -93,10 +97,14 @@ impl RunnerJobs {
         let wanted: Vec<String> = job.spec.labels.iter().map(|label| label.as_str().to_owned()).collect();
         let pools = self.pools_of.under(&job_source(job));
         let pools = pools.iter().filter_map(|key| self.sources.pools.get(key));
+        // What the platform has put into the queue of a pool is for nobody else.
+        let queue = job::queue_of(job);
+        let pools = pools.filter(|pool| queue.is_none_or(|queue| pool.metadata.name.as_deref() == Some(queue)));
         let candidate = |pool: Arc<RunnerPool>| {
             if let Some(outpost) = outpost {
                 let offered = outpost.offered(&labels(&pool));
-                return Some(Candidate { missing: missing(outpost, &wanted, &offered), pool });
+                let missing = if queue.is_some() { Vec::new() } else { missing(outpost, &wanted, &offered) };
+                return Some(Candidate { missing, pool });
             }
             let own = job::pool_of(job).is_some_and(|own| pool.metadata.name.as_deref() == Some(own));
             own.then_some(Candidate { pool, missing: Vec::new() })
@@ -111,6 +119,20 @@ impl RunnerJobs {
         keys.sort_unstable();
         keys.dedup();
         keys.iter().filter_map(|key| self.sources.claims.get(key)).collect()
+    }
+
+    /// Whose code a job is, asked of the platform if a pool has to know.
+    async fn ask(&self, job: &RunnerJob, pools: &[Candidate], outpost: Option<&Outpost>) -> Asked {
+        let Some(outpost) = outpost.filter(|outpost| job::is_unsure(job, pools, outpost.tells())) else {
+            return Asked::Nothing;
+        };
+        let silent = |why: &str, pause| Asked::Silent { why: why.to_owned(), pause };
+        match outpost.origin(&JobKey::new(&job.spec.key)).await {
+            Ok(Some(origin)) => Asked::Told { public_repository: origin.public, fork: origin.fork },
+            Ok(None) => silent("it has no such job", PAUSE),
+            Err(Error::RateLimited { wait, .. }) => silent("its request limit is used up", wait.max(PAUSE)),
+            Err(error) => silent(&error.to_string(), PAUSE),
+        }
     }
 
     async fn rerun(&self, job: &RunnerJob, key: &JobKey) -> Result<(), Fault> {
@@ -188,8 +210,12 @@ impl Controller for RunnerJobs {
         if outpost.is_none() && is_open(&job) && job::pool_of(&job).is_none() {
             return Ok(None);
         }
+        let pools = self.candidates(&job, outpost.as_ref());
+        let asked = self.ask(&job, &pools, outpost.as_ref()).await;
         Ok(Some(Observed {
-            pools: self.candidates(&job, outpost.as_ref()),
+            pools,
+            tells: outpost.as_ref().map(Outpost::tells).unwrap_or_default(),
+            asked,
             source: self.sources.sources.get(&key),
             claims: self.claims(&job),
             node_gone: self.is_node_gone(&job),
@@ -222,6 +248,7 @@ impl Controller for RunnerJobs {
         let alarms = [
             Reason::NoMatchingPool,
             Reason::TrustDenied,
+            Reason::TrustUnknown,
             Reason::SourceNotReady,
             Reason::TemplateNotReady,
             Reason::ClusterNotReady,
@@ -231,6 +258,7 @@ impl Controller for RunnerJobs {
             Reason::OutOfMemory,
             Reason::DiskFull,
             Reason::AgentLost,
+            Reason::RunnerDied,
         ];
         let alarm = alarms.iter().any(|reason| reason.as_str() == condition.reason);
         if alarm { Severity::Warning } else { Severity::Normal }

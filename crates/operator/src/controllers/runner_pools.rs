@@ -13,10 +13,11 @@ use std::time::Duration;
 
 use api::registry::finalizer::CLAIMS_CLEANUP;
 use api::{
-    Condition, HypervisorCluster, HypervisorMachineTemplate, MachineClaim, Reason, RunnerJob, RunnerPool,
+    Condition, HypervisorCluster, HypervisorMachineTemplate, JobState, MachineClaim, Reason, RunnerJob, RunnerPool,
     RunnerPoolStatus, RunnerSource,
 };
 use chassis::Clock;
+use fleet::job::{self, Candidate};
 use fleet::pool::{self, CONDITIONS, Gate, Observed, Step};
 use jiff::Timestamp;
 use kube::Client;
@@ -28,7 +29,7 @@ use runtime::{Cache, Controller, Key, Severity, Writer};
 use self::notes::Notes;
 pub use self::wiring::wire;
 use super::index::Index;
-use super::runner_jobs::claim_of;
+use super::runner_jobs::{claim_of, job_source, labels};
 use super::stock::Stock;
 use crate::Duty;
 use crate::outpost::Outposts;
@@ -103,6 +104,8 @@ pub struct RunnerPools {
     claims_of: Index,
     jobs_of: Index,
     jobs_at: Index,
+    /// Jobs that wait and of which it is not certain that they are nobody's fork and of no public repository, by source.
+    doubtful: Index,
 }
 
 impl RunnerPools {
@@ -117,6 +120,7 @@ impl RunnerPools {
             claims_of: Index::of(claims, pool_of),
             jobs_of: Index::of(jobs, pool_of_job),
             jobs_at: Index::of(jobs, claim_of),
+            doubtful: Index::of(jobs, |job| is_doubtful(job).then(|| job_source(job))),
         }
     }
 
@@ -129,6 +133,24 @@ impl RunnerPools {
 
     fn claims(&self, pool: &Key) -> Vec<Arc<MachineClaim>> {
         self.claims_of.under(pool).iter().filter_map(|key| self.sources.claims.get(key)).collect()
+    }
+
+    /// The jobs that wait, that a runner of the pool could be given, and that it must not run.
+    fn strangers(&self, pool: &Arc<RunnerPool>) -> Vec<Arc<RunnerJob>> {
+        let source = source_of(pool);
+        let doubtful = self.doubtful.under(&source);
+        let Some(outpost) = self.outposts.get(&source).filter(|_| !doubtful.is_empty()) else { return Vec::new() };
+        let (offered, tells) = (outpost.offered(&labels(pool)), outpost.tells());
+        let fitting = Candidate { pool: Arc::clone(pool), missing: Vec::new() };
+        let danger = |job: &Arc<RunnerJob>| {
+            if !job::endangers(job, &fitting, tells) {
+                return false;
+            }
+            let wanted: Vec<String> = job.spec.labels.iter().map(|label| label.as_str().to_owned()).collect();
+            let missing = if outpost.matches(&wanted, &offered) { Vec::new() } else { wanted };
+            job::endangers(job, &Candidate { missing, ..fitting.clone() }, tells)
+        };
+        doubtful.iter().filter_map(|key| self.sources.jobs.get(key)).filter(danger).collect()
     }
 
     /// The jobs that are the pool's, or that its claims have.
@@ -144,6 +166,16 @@ impl RunnerPools {
 /// The source whose jobs a pool serves.
 pub(super) fn source_of(pool: &RunnerPool) -> Key {
     Key::new(pool.metadata.namespace.clone().unwrap_or_default(), pool.spec.source_ref.name.as_str())
+}
+
+/// Whether a job waits that somebody's pool may not serve.
+pub(super) fn is_doubtful(job: &RunnerJob) -> bool {
+    let status = job.status.clone().unwrap_or_default();
+    let harmless =
+        |spec: Option<bool>, status: Option<bool>| [spec, status].contains(&Some(false)) && status != Some(true);
+    let waits = matches!(status.state, None | Some(JobState::Queued));
+    let known = harmless(job.spec.fork, status.fork) && harmless(job.spec.public_repository, status.public_repository);
+    waits && !known
 }
 
 /// The pool that a claim belongs to.
@@ -180,7 +212,8 @@ impl Controller for RunnerPools {
         let claims = self.claims(&key);
         let jobs = self.jobs(&key, &claims);
         let (level, source) = (self.outposts.level(&key), self.sources.sources.get(&source_of(&pool)));
-        Ok(Observed { pool, claims, unseen, began, jobs, level, source, gate, told })
+        let strangers = self.strangers(&pool);
+        Ok(Observed { pool, claims, unseen, began, jobs, level, strangers, source, gate, told })
     }
 
     fn plan(&self, observed: &Observed, now: Timestamp) -> Plan<Step, RunnerPoolStatus> {
@@ -214,6 +247,7 @@ impl Controller for RunnerPools {
             Reason::AtMaximum,
             Reason::TooManyTerminating,
             Reason::MachinesFailing,
+            Reason::UntrustedJobWaits,
         ];
         let alarm = alarms.iter().any(|reason| reason.as_str() == condition.reason);
         if alarm { Severity::Warning } else { Severity::Normal }

@@ -90,7 +90,7 @@ impl Ingress {
     }
 
     async fn store(&self, source: &Key, outpost: &Outpost, job: &Job) -> Result<&'static str, Refusal> {
-        let seen = Seen { source, outpost, job, certain: false, pool: None };
+        let seen = Seen { source, outpost, job, certain: false, queue: None };
         match timeout(STORING, self.0.intake.take(seen)).await {
             Ok(Ok(Taken::New)) => Ok("new"),
             Ok(Ok(Taken::Moved)) => Ok("moved"),

@@ -88,7 +88,7 @@ impl Desk {
     /// Resolves once we lead, know what is there, and are connected.
     async fn ready(&self, post: &Post) {
         let leadership = &self.outposts.0.leadership;
-        let mut news = post.news.subscribe();
+        let mut news = post.news.reader();
         loop {
             leadership.acquired().await;
             let since = leadership.since();
@@ -100,7 +100,7 @@ impl Desk {
                 return;
             }
             // The sender lives in the post, which is held here.
-            drop(news.changed().await);
+            let _ = news.changed().await;
         }
     }
 
@@ -119,8 +119,8 @@ impl Desk {
 
 /// Resolves once a source is connected in another way.
 async fn changed(post: &Arc<Post>, settings: Option<&Settings>) {
-    let mut news = post.news.subscribe();
+    let mut news = post.news.reader();
     while lock(&post.state).settings.as_ref() == settings {
-        drop(news.changed().await);
+        let _ = news.changed().await;
     }
 }

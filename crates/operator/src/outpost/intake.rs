@@ -5,24 +5,26 @@
 //! until its watch has caught up. Of jobs that had ended when they were first heard of it remembers the keys for a while:
 //! if such a job is told to wait, that was told late, and the platform is asked.
 
-use std::collections::{BTreeMap, HashMap};
+mod recent;
+
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use api::{MachineClaim, ObjectName, RunnerJob, RunnerJobStatus, RunnerPool, RunnerTag};
 use chassis::Clock;
 use fleet::demand::{self, Observed, Sight, State, Step};
-use fleet::job::{CONDITIONS, Candidate, Choice, select};
+use fleet::job::{CONDITIONS, Candidate};
 use kube::api::PostParams;
 use kube::{Api, Client, ResourceExt};
 use providers::platform::{Job, JobKey, JobResult, JobState};
 use reconcile::{Class, Fault};
 use runtime::client::fault;
 use runtime::{Cache, Key, Parts, Severity, Swap};
-use tokio::time::Instant;
 
+use self::recent::Recent;
 use super::index::Index;
-use super::{Outpost, lock};
+use super::{Outpost, choice, lock};
 
 /// Decisions about one job until somebody else has to try.
 const TRIES: u32 = 8;
@@ -32,9 +34,6 @@ const LAG: Duration = Duration::from_secs(5);
 
 /// How long the end of a job that nobody knew is remembered: deliveries are late by seconds, recovered ones by minutes.
 const ENDS: Duration = Duration::from_mins(15);
-
-/// As many keys are remembered before the old ones are looked for.
-const MANY: usize = 1_024;
 
 /// Takes in what is seen of jobs; clones are the same one.
 #[derive(Clone)]
@@ -50,9 +49,9 @@ struct Inner {
     claims: Index<MachineClaim>,
     pools: Index<RunnerPool>,
     /// What was written and may not be in the cache yet, by namespace and the platform's key.
-    written: Mutex<HashMap<Place, (Instant, Arc<RunnerJob>)>>,
+    written: Mutex<Recent<Place, Arc<RunnerJob>>>,
     /// Jobs that had ended when they were first heard of.
-    ended: Mutex<HashMap<Place, Instant>>,
+    ended: Mutex<Recent<Place, ()>>,
 }
 
 /// A namespace and the platform's key of a job in it.
@@ -105,7 +104,7 @@ pub(crate) struct Seen<'a> {
     /// Whether the platform was asked about this very job.
     pub(crate) certain: bool,
     /// The pool whose queue it was seen in.
-    pub(crate) pool: Option<&'a str>,
+    pub(crate) queue: Option<&'a str>,
 }
 
 impl Intake {
@@ -122,8 +121,8 @@ impl Intake {
             by_key: Index::of(jobs, |job| Some(job.spec.key.clone())),
             claims: Index::of(claims, runner),
             pools: Index::of(pools, |pool| Some(pool.spec.source_ref.name.as_str().to_owned())),
-            written: Mutex::default(),
-            ended: Mutex::default(),
+            written: Mutex::new(Recent::for_the_last(LAG)),
+            ended: Mutex::new(Recent::for_the_last(ENDS)),
         }))
     }
 
@@ -135,20 +134,26 @@ impl Intake {
 
     /// Stores what was seen of a job; done once this is answered.
     pub(crate) async fn take(&self, seen: Seen<'_>) -> Result<Taken, Fault> {
-        let Seen { source, outpost, job, certain, pool } = seen;
+        let Seen { source, outpost, job, certain, queue } = seen;
         let (mut sight, mut certain) = (sight(job), certain);
         let mut fresh = Fresh::new();
         if !certain && self.was_told_late(source, &sight) {
             sight = answer(outpost, sight).await?;
             certain = true;
         }
+        if self.known(source, &sight.key, &fresh).is_empty() {
+            choice::complete(outpost, &self.candidates(seen, &sight), &mut sight).await;
+        }
         for _ in 0..TRIES {
+            let candidates = self.candidates(seen, &sight);
             let observed = Observed {
                 namespace: source.namespace.clone(),
                 source: ObjectName::new(&source.name),
                 known: self.known(source, &sight.key, &fresh),
                 claim: self.claim(source, sight.runner.as_deref()),
-                pool: pool.map(ObjectName::new).or_else(|| self.pool(source, outpost, &sight)),
+                pool: choice::pool(outpost, &candidates, &sight),
+                queue: queue.map(ObjectName::new),
+                ours: queue.is_some() || choice::is_ours(outpost, &candidates, &sight),
                 sight: sight.clone(),
                 certain,
             };
@@ -174,7 +179,7 @@ impl Intake {
         let key = JobKey::new(key);
         let answer = outpost.job(&key).await.map_err(|error| error.fault("ask about a job"))?;
         let job = answer.unwrap_or_else(|| unknown(key));
-        self.take(Seen { source, outpost, job: &job, certain: true, pool: None }).await
+        self.take(Seen { source, outpost, job: &job, certain: true, queue: None }).await
     }
 
     async fn create(
@@ -233,9 +238,12 @@ impl Intake {
         let mut known: BTreeMap<Key, Arc<RunnerJob>> =
             cached.into_iter().map(|job| (Key::of(&job.metadata), job)).collect();
         let place = (source.namespace.clone(), key.to_owned());
-        let written = lock(&self.0.written).get(&place).filter(|(at, _)| at.elapsed() < LAG).cloned();
-        if let Some((_, job)) = written {
-            known.insert(Key::of(&job.metadata), job);
+        let written = lock(&self.0.written).get(&place).cloned();
+        if let Some(job) = written {
+            let key = Key::of(&job.metadata);
+            if !known.get(&key).is_some_and(|cached| is_as_new(cached, &job)) {
+                known.insert(key, job);
+            }
         }
         for (key, job) in fresh {
             match job {
@@ -249,16 +257,12 @@ impl Intake {
     /// Whether a job had ended when it was first heard of, and is now said not to have.
     fn was_told_late(&self, source: &Key, sight: &Sight) -> bool {
         let place = (source.namespace.clone(), sight.key.clone());
-        let mut ended = lock(&self.0.ended);
         match sight.state {
             State::Blocked => false,
-            State::Queued | State::Assigned | State::Running => ended.get(&place).is_some_and(|at| at.elapsed() < ENDS),
+            State::Queued | State::Assigned | State::Running => lock(&self.0.ended).get(&place).is_some(),
             State::Done(_) => {
-                if ended.len() >= MANY {
-                    ended.retain(|_, at| at.elapsed() < ENDS);
-                }
                 if self.known(source, &sight.key, &Fresh::new()).is_empty() {
-                    ended.insert(place, Instant::now());
+                    lock(&self.0.ended).put(place, ());
                 }
                 false
             }
@@ -267,28 +271,15 @@ impl Intake {
 
     fn remember(&self, job: Arc<RunnerJob>) {
         let place = (job.namespace().unwrap_or_default(), job.spec.key.clone());
-        let mut written = lock(&self.0.written);
-        if written.len() >= MANY {
-            written.retain(|_, (at, _)| at.elapsed() < LAG);
-        }
-        written.insert(place, (Instant::now(), job));
+        lock(&self.0.written).put(place, job);
     }
 
-    /// The pool that serves a job.
-    fn pool(&self, source: &Key, outpost: &Outpost, sight: &Sight) -> Option<ObjectName> {
-        let wanted: Vec<String> = sight.labels.iter().map(|label| label.as_str().to_owned()).collect();
-        let candidate = |pool: Arc<RunnerPool>| {
-            let labels: Vec<String> = pool.spec.labels.iter().map(|label| label.as_str().to_owned()).collect();
-            let offered = outpost.offered(&labels);
-            let lacks = |label: &&String| !outpost.matches(std::slice::from_ref(*label), &offered);
-            Candidate { missing: wanted.iter().filter(lacks).cloned().collect(), pool }
-        };
-        let pools = self.0.pools.under(&source.namespace, &source.name);
-        let candidates: Vec<Candidate> = pools.into_iter().map(candidate).collect();
-        match select(sight.into(), &candidates) {
-            Choice::Serves(pool) => pool.metadata.name.as_deref().map(ObjectName::new),
-            Choice::Denied { .. } | Choice::Unmatched(_) => None,
-        }
+    /// The pools that a job might be for: one that a platform has put into a pool's queue is for that one.
+    fn candidates(&self, seen: Seen<'_>, sight: &Sight) -> Vec<Candidate> {
+        let pools = self.0.pools.under(&seen.source.namespace, &seen.source.name);
+        let Some(queue) = seen.queue else { return choice::candidates(seen.outpost, pools, sight) };
+        let own = pools.into_iter().find(|pool| pool.metadata.name.as_deref() == Some(queue));
+        own.into_iter().map(|pool| Candidate { pool, missing: Vec::new() }).collect()
     }
 
     /// The claim whose runner has this name.
@@ -296,6 +287,12 @@ impl Intake {
         let claims = self.0.claims.under(&source.namespace, runner?);
         claims.first().map(|claim| ObjectName::new(claim.name_any()))
     }
+}
+
+/// Whether one view of an object is at least as new as another: versions count up.
+fn is_as_new(view: &RunnerJob, other: &RunnerJob) -> bool {
+    let version = |job: &RunnerJob| job.metadata.resource_version.as_deref()?.parse::<u64>().ok();
+    version(view).zip(version(other)).is_some_and(|(view, other)| view >= other)
 }
 
 fn sight(job: &Job) -> Sight {
@@ -362,5 +359,23 @@ fn unknown(key: JobKey) -> Job {
         url: None,
         public: None,
         fork: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_views_of_a_job_the_one_with_the_higher_version_is_newer() {
+        let at = |version: &str| {
+            let spec =
+                serde_json::json!({ "sourceRef": { "name": "ci" }, "key": "k", "queuedAt": "2027-01-15T08:00:00Z" });
+            let mut job = RunnerJob::new("job", serde_json::from_value(spec).unwrap());
+            job.metadata.resource_version = Some(version.to_owned());
+            job
+        };
+        assert!(is_as_new(&at("10"), &at("9")) && is_as_new(&at("9"), &at("9")) && !is_as_new(&at("9"), &at("10")));
+        assert!(!is_as_new(&at("what"), &at("9")), "what cannot be compared is no news");
     }
 }

@@ -82,7 +82,7 @@ async fn look(outposts: &Outposts, key: &Key, post: &Post, leads: bool) -> u32 {
     if changed {
         outposts.0.bell.ring(key);
     }
-    post.news.send_modify(|count| *count += 1);
+    post.news.change(|count| *count += 1);
     if leads { probe(outposts, key, post).await } else { 0 }
 }
 

@@ -14,7 +14,7 @@ use providers::attestor::Attested;
 use providers::platform::gitea::{Gitea, GiteaScope, GiteaSettings};
 use providers::platform::github::{self, GitHub, QueueSession};
 use providers::platform::{
-    Batch, Capabilities, Error, Grant, Health, Hint, Hook as _, Job, JobKey, Listing, Marker, Message, Mode,
+    Batch, Capabilities, Error, Grant, Health, Hint, Hook as _, Job, JobKey, Listing, Marker, Message, Mode, Origin,
     Platform as _, Quota, Rejected, Removal, Runner, RunnerOrder, RunnerPlan, RunnerState, Session as _, SessionOrder,
     Snapshot, Statistics, Verified,
 };
@@ -132,6 +132,7 @@ calls! {
     plan(grant: &Grant) -> RunnerPlan;
     offered(pool: &[String]) -> Vec<String>;
     matches(wanted: &[String], offered: &[String]) -> bool;
+    may_serve(wanted: &[String]) -> bool;
     quotas() -> Vec<Quota>;
     skew() -> Option<SignedDuration>;
 }
@@ -141,6 +142,7 @@ calls! {
     validate() -> Health;
     poll(now: Timestamp) -> Snapshot;
     job(key: &JobKey) -> Option<Job>;
+    origin(key: &JobKey) -> Option<Origin>;
     recover(since: Timestamp) -> Vec<Hint>;
     mint(order: &RunnerOrder, machine: &Attested, now: Timestamp) -> Grant;
     state(runner: &Runner) -> RunnerState;

@@ -24,6 +24,8 @@ use tower::ServiceExt;
 pub(crate) struct Guests {
     /// The service, by the replica that it is on.
     service: Arc<Mutex<BTreeMap<String, Router>>>,
+    /// Where platforms deliver, by the replica that it is on.
+    ingress: Arc<Mutex<BTreeMap<String, Router>>>,
     endings: Arc<Mutex<Vec<(u32, Ending)>>>,
     /// Seeds that were read, by the VM's firmware.
     seeds: Arc<Mutex<BTreeMap<String, protocol::Seed>>>,
@@ -47,9 +49,31 @@ impl Guests {
         self.service.lock().unwrap().insert(replica.to_owned(), router);
     }
 
+    /// Deliveries are heard there from now on.
+    pub(crate) fn hear(&self, replica: &str, router: Router) {
+        self.ingress.lock().unwrap().insert(replica.to_owned(), router);
+    }
+
     /// That replica is dead: nobody is sent there any more.
     pub(crate) fn close(&self, replica: &str) {
         self.service.lock().unwrap().remove(replica);
+        self.ingress.lock().unwrap().remove(replica);
+    }
+
+    /// Takes deliveries to one replica, as a load balancer does; whichever it is, it may die in the middle.
+    pub(crate) fn receiver(&self) -> github::Receiver {
+        let (ingress, turn) = (Arc::clone(&self.ingress), Arc::new(Mutex::new(0_usize)));
+        github::Receiver::function(move |request| {
+            let doors: Vec<Router> = ingress.lock().unwrap().values().cloned().collect();
+            let mut turn = turn.lock().unwrap();
+            *turn += 1;
+            let door = doors.get(*turn % doors.len().max(1)).cloned();
+            Box::pin(async move {
+                let (head, body) = request.into_parts();
+                let answer = door?.oneshot(Request::from_parts(head, Body::from(body))).await;
+                Some(answer.ok()?.status().as_u16())
+            })
+        })
     }
 
     /// Somebody asks one replica after the other. One whose process died in the middle never answers.
@@ -134,6 +158,7 @@ impl Guests {
         self.fetched.lock().unwrap().extend(fetched);
         let (patience, bench) = (Patience::default(), Bench(self.clone()));
         tokio::select! {
+            biased;
             ending = live(&seed, &hardware.uuid, &line, &bench, &patience) => {
                 self.endings.lock().unwrap().push((hardware.vmid, ending));
             }

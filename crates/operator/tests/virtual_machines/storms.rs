@@ -38,6 +38,7 @@ fn evening(seed: u64, claims: usize) -> BTreeMap<String, usize> {
         let mut told = Vec::new();
         loop {
             tokio::select! {
+                biased;
                 () = &mut weather => break,
                 () = world.pass(Duration::from_secs(1)) => {
                     let mut names: Vec<String> = ours(&pve).into_iter().flatten().collect();

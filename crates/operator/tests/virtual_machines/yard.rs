@@ -16,6 +16,7 @@ use operator::controllers::machine_templates::{self, MachineTemplates};
 use operator::controllers::runner_jobs::{self, RunnerJobs};
 use operator::controllers::runner_pools::{self, RunnerPools};
 use operator::controllers::runner_sources::{self, RunnerSources};
+use operator::ingress::{self, Ingress};
 use operator::outpost::demand::{self, Feed};
 use operator::outpost::{Caches, Intake, Means, Outposts};
 use operator::site::{Books, Dial, Sites};
@@ -261,7 +262,8 @@ fn operate(desk: &Desk, guests: &Guests, figures: &Figures) {
         claims: Cache::spawn(&all, &client, &parts),
         pools: Cache::spawn(&all, &client, &parts),
     };
-    let outposts = own.runners(&caches, &templates, &clusters);
+    let (outposts, ingress) = own.runners(&caches, &templates, &clusters);
+    guests.hear(&desk.life.actor, ingress::router(&ingress));
     let service = Bootstrap::new(&client, &caches.claims, &outposts, &all, &parts, &instance);
     guests.open(&desk.life.actor, router(&service));
     own.machines(&caches, templates, clusters, &outposts);
@@ -287,7 +289,7 @@ impl Own<'_> {
         caches: &Caches,
         templates: &Cache<HypervisorMachineTemplate>,
         clusters: &Cache<HypervisorCluster>,
-    ) -> Outposts {
+    ) -> (Outposts, Ingress) {
         let Self { desk, client, parts, leadership, instance } = *self;
         let sources: Cache<RunnerSource> = Cache::spawn(&Selection::default(), client, parts);
         let host = desk.clone();
@@ -306,6 +308,8 @@ impl Own<'_> {
         runner_sources::wire(driver, &sources, &outposts, caches).spawn();
         let intake = Intake::new(client, parts, "demand", instance, caches);
         demand::spawn(&outposts, &Feed { intake, caches: caches.clone() });
+        let intake = Intake::new(client, parts, "ingress", instance, caches);
+        let ingress = Ingress::new(&outposts, &intake, &sources, parts);
         let Caches { jobs, claims, pools } = caches.clone();
         let read = runner_pools::Sources {
             sources: sources.clone(),
@@ -319,7 +323,7 @@ impl Own<'_> {
         let read = runner_jobs::Sources { pools, sources, claims, clusters: clusters.clone() };
         let driver = self.driver(RunnerJobs::new(&outposts, &read), &jobs);
         runner_jobs::wire(driver, &outposts, &jobs, &read).spawn();
-        outposts
+        (outposts, ingress)
     }
 
     /// Clusters, templates and claims.

@@ -10,8 +10,12 @@ use crate::town::{MOMENT, Town};
 const CLAIMS: &str = "machineclaims.hypervisor.hyperfleet.io";
 const JOBS: &str = "runnerjobs.hypervisor.hyperfleet.io";
 
-/// Claims that may still take a job or have one, with what they say of themselves. A runner takes one job: it is of no more
-/// use once that has ended, even if its agent has not said so yet.
+/// Claims that may still take a job or have one, with what they say of themselves: what DECISIONS 7 bounds by `max`.
+///
+/// A runner is registered for one job, and the platform itself gives it no second one. Once its job has ended there nothing
+/// more can come, whether or not its agent has said so yet: such a claim counts among the machines, which are bounded by
+/// `max + maxTerminating`, and no longer here. One that was asked to drain counts until its agent has confirmed that no job
+/// has begun: until then one may.
 fn live(state: &State) -> Vec<String> {
     let ended = state.of(JOBS).filter(|(_, job)| job["status"]["state"] == "Completed");
     let done: BTreeSet<&str> = ended.filter_map(|(_, job)| job["status"]["claimRef"]["name"].as_str()).collect();
@@ -21,8 +25,8 @@ fn live(state: &State) -> Vec<String> {
         let used = phase == "Busy" && claim["metadata"]["name"].as_str().is_some_and(|name| done.contains(name));
         claim["metadata"]["deletionTimestamp"].is_null()
             && !used
-            && status["drain"].is_null()
-            && ["Pending", "Provisioning", "Bootstrapping", "Ready", "Busy"].contains(&phase)
+            && status["drain"]["confirmedAt"].is_null()
+            && ["Pending", "Provisioning", "Bootstrapping", "Ready", "Busy", "Draining"].contains(&phase)
     };
     let tell = |claim: &Value| {
         let (meta, status) = (&claim["metadata"], &claim["status"]);

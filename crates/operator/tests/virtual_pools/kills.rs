@@ -8,16 +8,19 @@ use sim::world::{World, across, seeds};
 use crate::bounds::{hold, story};
 use crate::town::{MOMENT, Town};
 
-/// Two replicas that die now and then while jobs come; how many machines were made.
-fn day(seed: u64, count: usize) -> usize {
+/// How demand is learnt of, by seed.
+const MODES: [&str; 3] = ["session", "webhook", "poll"];
+
+/// Two replicas that die now and then while jobs come; how many machines were made, and the whole story.
+fn day(seed: u64, count: usize) -> (usize, String) {
     World::run(seed, async |world| {
-        let town = Town::new(&world, if seed.is_multiple_of(2) { "session" } else { "poll" }).await;
+        let town = Town::new(&world, MODES[usize::try_from(seed % 3).unwrap()]).await;
         town.yard.with_replica();
         town.pool("linux", 8, |_| {}).await;
         let mut dice = world.dice("kills");
         let mut jobs = Vec::new();
         let mut dead: Vec<(&str, u32)> = Vec::new();
-        for second in 0..1_800_u32 {
+        for second in 0..3_600_u32 {
             if jobs.len() < count && dice.chance(0.2) {
                 let seconds = 5.0 + f64::from(u32::try_from(dice.below(60)).unwrap());
                 jobs.extend(town.queue(1 + dice.below(4), seconds));
@@ -53,25 +56,40 @@ fn day(seed: u64, count: usize) -> usize {
             assert_eq!(ended.conclusion, Some(Conclusion::Success), "seed {seed}: job {job} was killed: {told:#?}");
         }
         town.cleared(1_800).await;
-        hold(&world.history(), 8, 2)
+        (hold(&world.history(), 8, 2), world.text())
     })
 }
 
 fn days(first: u64, count: u64, jobs: usize) {
-    let made = across(&seeds(first, count), |seed| day(seed, jobs));
+    let made = across(&seeds(first, count), |seed| day(seed, jobs).0);
     let total: usize = made.iter().sum();
     println!("lane: {count} days with kills, {jobs} jobs or a few more each: {total} machines");
 }
 
 #[test]
 fn p6_p9_leaders_killed_at_random_lose_no_job_and_kill_none() {
-    days(1, 20, 12);
+    days(1, 3, 12);
 }
 
+/// Both bounds hold at every instant: of claims by what became durable, of VMs by what was on the hypervisor.
 #[test]
-#[ignore = "many jobs: make soak"]
+#[ignore = "many seeds: make soak"]
 fn soak_two_hundred_jobs_with_leaders_killed_at_random() {
-    days(500, 40, 200);
+    days(500, 60, 200);
+}
+
+/// DECISIONS 24: whatever goes wrong in a world can be seen again.
+#[test]
+fn one_seed_tells_one_story() {
+    for seed in [3, 4] {
+        let (first, second) = (day(seed, 6).1, day(seed, 6).1);
+        if first != second {
+            std::fs::write("/tmp/trust-d2", &second).unwrap();
+        }
+        let differs = first.lines().zip(second.lines()).find(|(first, second)| first != second);
+        assert_eq!(differs, None, "seed {seed}");
+        assert_eq!(first.lines().count(), second.lines().count(), "seed {seed}");
+    }
 }
 
 #[test]

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sim::github::{self, JobSpec, JobView, PERSONAL_TOKEN, REPOSITORY, Status};
+use sim::github::{self, HookOwner, JobSpec, JobView, ORGANIZATION, PERSONAL_TOKEN, REPOSITORY, Scope, Status};
 use sim::proxmox::Simulator;
 use sim::world::{Nature, World};
 
 use crate::yard::{CLAIMS, FOREIGN, SECRETS, Yard};
 
 const GROUP: &str = "/apis/hypervisor.hyperfleet.io/v1alpha1/namespaces/default";
+/// What deliveries are signed with.
+const HOOK: &str = "It's a Secret to Everybody";
 /// What jobs of these tests run on.
 pub(crate) const LABEL: &str = "small";
 
@@ -38,24 +40,36 @@ impl Town {
         let town = Self { yard, pve, github, before };
         town.source(mode).await;
         town.pass(20).await;
+        if mode == "webhook" {
+            let source = town.yard.person.get(&format!("{GROUP}/runnersources/gh")).await.unwrap();
+            let path = source["status"]["webhookPath"].as_str().unwrap();
+            let owner = HookOwner::Of(Scope::Organization(ORGANIZATION.to_owned()));
+            town.github.add_hook(owner, &format!("https://hooks{path}"), HOOK, town.yard.guests.receiver());
+        }
         town
     }
 
     async fn source(&self, mode: &str) {
         let secret = json!({
-            "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "gh" }, "stringData": { "pat": PERSONAL_TOKEN },
+            "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "gh" },
+            "stringData": { "pat": PERSONAL_TOKEN, "hook": HOOK },
         });
         self.yard.person.create(SECRETS, &secret).await.unwrap();
-        let source = json!({
+        // Polling is behind webhooks, and not in a hurry.
+        let interval = if mode == "webhook" { "60s" } else { "10s" };
+        let mut source = json!({
             "apiVersion": "hypervisor.hyperfleet.io/v1alpha1", "kind": "RunnerSource", "metadata": { "name": "gh" },
             "spec": {
                 "platform": "github", "url": "https://ghes",
                 "github": {
                     "scope": { "organization": "acme" }, "credentials": { "pat": { "name": "gh", "key": "pat" } },
                 },
-                "demand": { "mode": mode, "pollInterval": "10s" },
+                "demand": { "mode": mode, "pollInterval": interval },
             },
         });
+        if mode == "webhook" {
+            source["spec"]["webhook"] = json!({ "secret": { "name": "gh", "key": "hook" } });
+        }
         self.yard.person.create(&format!("{GROUP}/runnersources"), &source).await.unwrap();
     }
 
@@ -94,6 +108,14 @@ impl Town {
         let spec = JobSpec { labels, seconds, ..JobSpec::default() };
         let one = || self.github.queue(REPOSITORY, std::slice::from_ref(&spec)).unwrap().1;
         (0..count).flat_map(|_| one()).collect()
+    }
+
+    /// Queues a run of one job that somebody's fork proposes; the run and the job.
+    pub(crate) fn queue_from_fork(&self, seconds: f64) -> (u64, u64) {
+        let labels = ["self-hosted", LABEL].map(str::to_owned).to_vec();
+        let spec = JobSpec { name: "proposed".to_owned(), labels, seconds, ..JobSpec::default() };
+        let (run, jobs) = self.github.queue_from_fork(REPOSITORY, &[spec]).unwrap();
+        (run, jobs[0])
     }
 
     pub(crate) async fn pass(&self, seconds: u64) {
@@ -145,9 +167,14 @@ impl Town {
 
     /// The reason of a job's `Assigned` by the platform's number.
     pub(crate) async fn reason(&self, job: u64) -> (String, String) {
-        let url = format!("/job/{job}");
+        // A queue session has a key of its own for it, and tells no page.
+        let (url, request) = (format!("/job/{job}"), format!("/{job}/"));
         let known = self.known().await;
-        let object = known.iter().find(|known| known["spec"]["url"].as_str().is_some_and(|page| page.ends_with(&url)));
+        let is = |known: &Value| {
+            let text = |field: &str| known["spec"][field].as_str().unwrap_or_default().to_owned();
+            text("url").ends_with(&url) || (text("key").contains("/request/") && text("key").contains(&request))
+        };
+        let object = known.iter().find(|known| is(known));
         let conditions = object.map(|object| object["status"]["conditions"].clone()).unwrap_or_default();
         let found = conditions.as_array().into_iter().flatten().find(|known| known["type"] == "Assigned").cloned();
         let text = |key: &str| found.as_ref().and_then(|found| found[key].as_str()).unwrap_or_default().to_owned();

@@ -230,15 +230,20 @@ impl Office {
 
 /// A delivery as GitHub would send it.
 pub(crate) fn delivery(path: &str, secret: &str, body: &str) -> Request<Body> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
-    mac.update(body.as_bytes());
-    let digits = providers::hex::encode(&mac.finalize().into_bytes());
+    let digits = signed(secret, body);
     let request = Request::post(path)
         .header("content-type", "application/json")
         .header("x-github-event", "workflow_job")
         .header("x-github-delivery", "00000000-0000-4000-8000-000000000000")
         .header("x-hub-signature-256", format!("sha256={digits}"));
     request.body(Body::from(Bytes::from(body.to_owned()))).unwrap()
+}
+
+/// The digits that prove who sent it.
+pub(crate) fn signed(secret: &str, body: &str) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+    mac.update(body.as_bytes());
+    providers::hex::encode(&mac.finalize().into_bytes())
 }
 
 /// One replica of the operator.
@@ -284,8 +289,8 @@ fn operate(desk: &Desk, name: &str, doors: &Doors, figures: &Mutex<BTreeMap<Stri
     doors.0.lock().unwrap().insert(name.to_owned(), router(&ingress));
 }
 
-/// Every host of GitHub is the one of this world.
+/// Every host of GitHub is the one of this world, and so is every Gitea.
 fn dial(desk: &Desk) -> Dial {
     let desk = desk.clone();
-    Arc::new(move |provider, _, _| Ok(providers::http::Client::over(provider, desk.line("github").whole())))
+    Arc::new(move |provider, _, _| Ok(providers::http::Client::over(provider, desk.line(provider).whole())))
 }

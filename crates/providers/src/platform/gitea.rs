@@ -42,8 +42,8 @@ use self::deed::Deed;
 use self::facts::Facts;
 use self::job::{Jobs, Place, WorkflowJob};
 use super::{
-    Capabilities, Error, Grant, Health, Hint, Job, JobKey, JobState, Listing, Marker, Mode, Platform, Removal, Runner,
-    RunnerOrder, RunnerPlan, RunnerState, SessionOrder, Snapshot, Targeting,
+    Capabilities, Error, Grant, Health, Hint, Job, JobKey, JobState, Listing, Marker, Mode, Origin, Platform, Removal,
+    Runner, RunnerOrder, RunnerPlan, RunnerState, SessionOrder, Snapshot, Targeting,
 };
 use crate::attestor::Attested;
 use crate::http::Client;
@@ -151,6 +151,11 @@ impl Platform for Gitea {
         let public = facts::ask(&self.api, &place).await?;
         // A repository that was given another name answers under it: it is asked for by the old one.
         Ok(Some(Job { public: Some(public), key: key.clone(), ..job }))
+    }
+
+    async fn origin(&self, key: &JobKey) -> Result<Option<Origin>, Error> {
+        let public = facts::ask(&self.api, &self.place(key)?).await?;
+        Ok(Some(Origin { public: Some(public), fork: None }))
     }
 
     async fn recover(&self, _since: Timestamp) -> Result<Vec<Hint>, Error> {

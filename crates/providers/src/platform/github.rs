@@ -20,6 +20,7 @@ mod jobs;
 mod jwt;
 mod labels;
 mod message;
+mod origins;
 mod plan;
 mod poll;
 mod recover;
@@ -31,7 +32,6 @@ mod sets;
 mod site;
 mod validate;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -47,11 +47,12 @@ pub use self::site::{Scope, Site, SiteError};
 use self::auth::Auth;
 use self::budget::Budget;
 use self::cache::Cache;
+use self::origins::Origins;
 use self::poll::Sweep;
 use self::service::Service;
 use super::{
-    Capabilities, Error, Grant, Health, Hint, Hook, Job, JobKey, Listing, Marker, Mode, Platform, Quota, Rejected,
-    Removal, Runner, RunnerOrder, RunnerPlan, RunnerState, SessionOrder, Snapshot, Targeting, Verified,
+    Capabilities, Error, Grant, Health, Hint, Hook, Job, JobKey, Listing, Marker, Mode, Origin, Platform, Quota,
+    Rejected, Removal, Runner, RunnerOrder, RunnerPlan, RunnerState, SessionOrder, Snapshot, Targeting, Verified,
 };
 use crate::attestor::Attested;
 use crate::http::Client;
@@ -102,8 +103,7 @@ struct Core {
     ahead: Mutex<Option<SignedDuration>>,
     service: Service,
     sweep: tokio::sync::Mutex<Sweep>,
-    /// Where the code of runs comes from, which never changes.
-    origins: Mutex<BTreeMap<(String, u64), job::Origin>>,
+    origins: Origins,
 }
 
 impl GitHub {
@@ -124,7 +124,7 @@ impl GitHub {
             ahead: Mutex::default(),
             service: Service::default(),
             sweep: tokio::sync::Mutex::default(),
-            origins: Mutex::default(),
+            origins: Origins::default(),
         };
         Ok(Self { core: Arc::new(core) })
     }
@@ -142,7 +142,11 @@ impl Hook for GitHub {
     }
 
     fn parse(&self, delivery: &Verified) -> Vec<Hint> {
-        hook::parse(delivery, &self.core.scope, self.core.auth.installation())
+        let (hint, run) = hook::read(delivery, &self.core.scope, self.core.auth.installation());
+        if let (Hint::Job(job), Some(run)) = (&hint, run) {
+            self.core.note_run(&job.key, run);
+        }
+        vec![hint]
     }
 }
 
@@ -174,6 +178,10 @@ impl Platform for GitHub {
 
     async fn job(&self, key: &JobKey) -> Result<Option<Job>, Error> {
         self.core.job(key).await
+    }
+
+    async fn origin(&self, key: &JobKey) -> Result<Option<Origin>, Error> {
+        self.core.origin_of(key).await
     }
 
     async fn recover(&self, since: Timestamp) -> Result<Vec<Hint>, Error> {
@@ -222,6 +230,10 @@ impl Platform for GitHub {
 
     fn matches(&self, wanted: &[String], offered: &[String]) -> bool {
         labels::matches(wanted, offered)
+    }
+
+    fn may_serve(&self, wanted: &[String]) -> bool {
+        self.core.site.is_hosted() && !wanted.iter().any(|label| label.eq_ignore_ascii_case(labels::OURS))
     }
 
     fn quotas(&self) -> Vec<Quota> {

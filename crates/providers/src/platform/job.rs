@@ -55,6 +55,15 @@ pub struct Job {
     pub fork: Option<bool>,
 }
 
+/// Whose code a job runs, as far as its platform tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// Whether its repository is public.
+    pub public: Option<bool>,
+    /// Whether it runs code of a fork.
+    pub fork: Option<bool>,
+}
+
 /// How far a job is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum JobState {

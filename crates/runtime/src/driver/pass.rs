@@ -35,6 +35,9 @@ const PANICKED: Duration = Duration::from_mins(1);
 /// When to look at an object again without being asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Again {
+    /// Its plan asks for it.
+    Asked(Duration),
+    /// Something stood in the way.
     After(Duration),
     /// Nothing is planned: when the net under lost triggers says so.
     Resync,
@@ -173,7 +176,7 @@ impl<C: Controller> Desk<C> {
     fn remember_write(&self, key: &Key, object: &C::Object, version: &str) {
         let seen = version_of(object);
         if seen != version {
-            self.state.wrote_over(key, seen);
+            self.state.wrote(key, seen, version);
         }
     }
 
@@ -186,7 +189,7 @@ impl<C: Controller> Desk<C> {
             }
             Next::After(pause, why) => {
                 tracing::debug!(why = why.as_str(), reason = %why, seconds = pause.as_secs_f64(), "looking again later");
-                Again::After(*pause)
+                Again::Asked(*pause)
             }
         }
     }

@@ -4,8 +4,8 @@
 //! moment. What asks for a key while it runs is held until it has stopped: only then is it known what the pass itself
 //! has written.
 //!
-//! Whoever is called goes first: what it waited for is free now, and must not stay so for long. The others have every
-//! fourth turn, so that nobody waits for ever.
+//! Whoever is in the middle of something goes first: what it was called for must not stay free for long, and others wait
+//! for what it holds. Those who are new have every fourth turn, so that nobody waits for ever.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -17,18 +17,19 @@ use crate::Key;
 /// Why a key waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lane {
-    /// Something outside that it waited for has moved.
-    Called,
-    /// It has changed, or its last pass asked for another one.
+    /// Something outside that it waited for has moved, what it wrote has come back, or the moment has come that its last
+    /// pass asked for.
+    Begun,
+    /// It has changed, or something stood in the way the last time.
     Usual,
 }
 
-/// So many turns in a row go to those who are called while somebody else waits.
-const CALLED_IN_A_ROW: u32 = 3;
+/// So many turns in a row go to those who have begun while somebody else waits.
+const BEGUN_IN_A_ROW: u32 = 3;
 
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    called: Line,
+    begun: Line,
     usual: Line,
     /// Turns since one of the others had one while it waited.
     passed_over: u32,
@@ -79,22 +80,22 @@ impl Queue {
     /// Asks for a look at `key`, which is not running, at the given moment.
     pub(super) fn push(&mut self, key: Key, at: Instant, lane: Lane) {
         match lane {
-            Lane::Called => self.called.push(key, at),
+            Lane::Begun => self.begun.push(key, at),
             Lane::Usual => self.usual.push(key, at),
         }
     }
 
     /// Takes the next key whose moment has come; it counts as running until [`Queue::done`].
     pub(super) fn pop(&mut self, now: Instant) -> Option<Key> {
-        let (called, usual) = (self.called.first(now), self.usual.first(now));
-        let (key, passes_over) = match (called, usual) {
-            (Some(called), Some(_)) if self.passed_over < CALLED_IN_A_ROW => (called.clone(), true),
+        let (begun, usual) = (self.begun.first(now), self.usual.first(now));
+        let (key, passes_over) = match (begun, usual) {
+            (Some(begun), Some(_)) if self.passed_over < BEGUN_IN_A_ROW => (begun.clone(), true),
             (_, Some(usual)) => (usual.clone(), false),
-            (Some(called), None) => (called.clone(), false),
+            (Some(begun), None) => (begun.clone(), false),
             (None, None) => return None,
         };
         self.passed_over = if passes_over { self.passed_over + 1 } else { 0 };
-        self.called.remove(&key);
+        self.begun.remove(&key);
         self.usual.remove(&key);
         self.running.insert(key.clone());
         Some(key)
@@ -117,7 +118,7 @@ impl Queue {
 
     /// The moment of the next key.
     pub(super) fn next(&self) -> Option<Instant> {
-        self.called.next().into_iter().chain(self.usual.next()).min()
+        self.begun.next().into_iter().chain(self.usual.next()).min()
     }
 }
 
@@ -137,7 +138,7 @@ mod tests {
         let mut queue = Queue::default();
         queue.push(key("a"), now + Duration::from_mins(1), Lane::Usual);
         queue.push(key("a"), now, Lane::Usual);
-        queue.push(key("a"), now + Duration::from_secs(30), Lane::Called);
+        queue.push(key("a"), now + Duration::from_secs(30), Lane::Begun);
         assert_eq!(queue.pop(now), Some(key("a")));
         queue.done(&key("a"));
         assert_eq!(queue.next(), None);
@@ -160,16 +161,16 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_called_goes_first_and_the_others_have_every_fourth_turn() {
+    async fn who_has_begun_goes_first_and_the_others_have_every_fourth_turn() {
         let now = Instant::now();
         let mut queue = Queue::default();
         for number in 0..6 {
             queue.push(key(&format!("usual-{number}")), now, Lane::Usual);
-            queue.push(key(&format!("called-{number}")), now, Lane::Called);
+            queue.push(key(&format!("begun-{number}")), now, Lane::Begun);
         }
         let order: Vec<String> = std::iter::from_fn(|| queue.pop(now)).map(|key| key.name).collect();
         let expected =
-            "called-0 called-1 called-2 usual-0 called-3 called-4 called-5 usual-1 usual-2 usual-3 usual-4 usual-5";
+            "begun-0 begun-1 begun-2 usual-0 begun-3 begun-4 begun-5 usual-1 usual-2 usual-3 usual-4 usual-5";
         assert_eq!(order.join(" "), expected);
     }
 
@@ -178,7 +179,7 @@ mod tests {
         let now = Instant::now();
         let mut queue = Queue::default();
         queue.push(key("a"), now, Lane::Usual);
-        queue.push(key("a"), now, Lane::Called);
+        queue.push(key("a"), now, Lane::Begun);
         assert_eq!(queue.pop(now), Some(key("a")));
         queue.done(&key("a"));
         assert_eq!((queue.pop(now), queue.next()), (None, None));
@@ -195,7 +196,7 @@ mod tests {
                 match action {
                     0 | 1 => {
                         asked.insert(name.clone());
-                        let lane = if action == 0 { Lane::Usual } else { Lane::Called };
+                        let lane = if action == 0 { Lane::Usual } else { Lane::Begun };
                         if queue.hold(Trigger::Concerned { key: name.clone() }).is_some() {
                             queue.push(name, start, lane);
                         }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::Key;
 
-/// Failures in a row, versions our own writes have made stale, and versions that are only our own complaints.
+/// Failures in a row, and what our own writes have made of the object.
 #[derive(Debug, Default)]
 pub(super) struct State(Mutex<HashMap<Key, Memory>>);
 
@@ -14,6 +14,7 @@ struct Memory {
     failures: u32,
     conflicts: u32,
     superseded: Option<String>,
+    written: Option<String>,
     complaint: Option<String>,
 }
 
@@ -41,9 +42,16 @@ impl State {
         }
     }
 
-    /// We have just changed the object, so that `version` is history.
-    pub(super) fn wrote_over(&self, key: &Key, version: &str) {
-        self.lock().entry(key.clone()).or_default().superseded = Some(version.to_owned());
+    /// We have just changed the object from version `seen` to `written`.
+    pub(super) fn wrote(&self, key: &Key, seen: &str, written: &str) {
+        let mut memories = self.lock();
+        let memory = memories.entry(key.clone()).or_default();
+        (memory.superseded, memory.written) = (Some(seen.to_owned()), Some(written.to_owned()));
+    }
+
+    /// Whether `version` is what our last write made of the object.
+    pub(super) fn is_written(&self, key: &Key, version: &str) -> bool {
+        self.lock().get(key).is_some_and(|memory| memory.written.as_deref() == Some(version))
     }
 
     /// Whether the cache still shows what our last write replaced.

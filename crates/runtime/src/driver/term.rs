@@ -57,6 +57,7 @@ impl<C: Controller> Driver<C> {
                             self.heed(trigger, &mut queue);
                         }
                         match again {
+                            Again::Asked(pause) => queue.push(key, Instant::now() + pause, Lane::Begun),
                             Again::After(pause) => queue.push(key, Instant::now() + pause, Lane::Usual),
                             Again::Resync => queue.push(key, Instant::now() + *self.resync.borrow(), Lane::Usual),
                             Again::Never => {}
@@ -80,10 +81,14 @@ impl<C: Controller> Driver<C> {
         match queue.hold(trigger) {
             None => {}
             Some(Trigger::Changed { key, version }) if self.desk.state.is_complaint(&key, &version) => {}
+            // What was begun by our own write goes on before anything new is begun.
+            Some(Trigger::Changed { key, version }) if self.desk.state.is_written(&key, &version) => {
+                queue.push(key, Instant::now(), Lane::Begun);
+            }
             Some(Trigger::Changed { key, .. } | Trigger::Concerned { key }) => {
                 queue.push(key, Instant::now(), Lane::Usual);
             }
-            Some(Trigger::Called { key }) => queue.push(key, Instant::now(), Lane::Called),
+            Some(Trigger::Called { key }) => queue.push(key, Instant::now(), Lane::Begun),
         }
     }
 }

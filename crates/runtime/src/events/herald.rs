@@ -42,12 +42,14 @@ impl Herald {
                     let started = Instant::now();
                     recorder.publish(&notice, &regarding).instrument(span).await;
                     tokio::select! {
+                        biased;
                         () = tokio::time::sleep(started.elapsed() * REST) => {}
                         () = hurry.stopping() => {}
                     }
                 }
             });
             tokio::select! {
+                biased;
                 () = &mut all => return,
                 () = stopping => {}
             }

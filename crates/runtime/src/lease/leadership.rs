@@ -1,6 +1,6 @@
 //! Leadership as a value that anyone can hold and ask.
 
-use tokio::sync::watch;
+use chassis::{Board, Reader};
 use tokio::time::Instant;
 
 /// Whether this process leads, now; clones agree.
@@ -12,7 +12,7 @@ enum Source {
     /// There is no election: a single process by declaration.
     Always,
     /// When we lead; `None` when we do not.
-    Elected(watch::Receiver<Option<Term>>),
+    Elected(Reader<Option<Term>>),
 }
 
 /// One term of leadership.
@@ -32,7 +32,7 @@ impl Leadership {
     pub fn is_held(&self) -> bool {
         match &self.0 {
             Source::Always => true,
-            Source::Elected(term) => holds(*term.borrow()),
+            Source::Elected(term) => holds(term.get()),
         }
     }
 
@@ -40,7 +40,7 @@ impl Leadership {
     pub fn since(&self) -> Option<Instant> {
         match &self.0 {
             Source::Always => None,
-            Source::Elected(term) => term.borrow().map(|term| term.since),
+            Source::Elected(term) => term.get().map(|term| term.since),
         }
     }
 
@@ -61,7 +61,7 @@ impl Leadership {
         let Source::Elected(term) = &self.0 else { return std::future::pending().await };
         let mut term = term.clone();
         loop {
-            let until = term.borrow_and_update().map(|term| term.until);
+            let until = term.see().map(|term| term.until);
             let Some(until) = until.filter(|until| *until > Instant::now()) else { return };
             tokio::select! {
                 biased;
@@ -78,27 +78,27 @@ fn holds(term: Option<Term>) -> bool {
 
 /// The elector's side of the value.
 #[derive(Debug)]
-pub(super) struct Terms(watch::Sender<Option<Term>>);
+pub(super) struct Terms(Board<Option<Term>>);
 
 impl Terms {
     pub(super) fn new() -> Self {
-        Self(watch::Sender::new(None))
+        Self(Board::new(None))
     }
 
     pub(super) fn leadership(&self) -> Leadership {
-        Leadership(Source::Elected(self.0.subscribe()))
+        Leadership(Source::Elected(self.0.reader()))
     }
 
     /// Leads until then; whether that is news.
     pub(super) fn extend(&self, until: Instant) -> bool {
-        let before = self.0.borrow().filter(|term| holds(Some(*term)));
+        let before = self.0.get().filter(|term| holds(Some(*term)));
         let since = before.map_or_else(Instant::now, |term| term.since);
-        self.0.send_replace(Some(Term { since, until }));
+        self.0.replace(Some(Term { since, until }));
         before.is_none()
     }
 
     /// Stops leading; whether that is news.
     pub(super) fn end(&self) -> bool {
-        self.0.send_replace(None).is_some()
+        self.0.replace(None).is_some()
     }
 }

@@ -39,8 +39,18 @@ fn operate(desk: &Desk, bug: Option<Bug>) {
 
 /// The API with the Lamp's definition, and two replicas.
 pub(crate) fn furnish(world: &World, bug: Option<Bug>) {
+    build(world);
+    staff(world, bug);
+}
+
+/// The API with the Lamp's definition.
+pub(crate) fn build(world: &World) {
     let kubernetes = world.kubernetes("kube");
     kubernetes.define(&serde_json::to_value(Lamp::crd()).unwrap()).unwrap();
+}
+
+/// Two replicas.
+pub(crate) fn staff(world: &World, bug: Option<Bug>) {
     for (name, skew) in [("east", 40), ("west", -3_600)] {
         world.start(name, move |desk| operate(desk, bug));
         world.turn_clock(name, SignedDuration::from_secs(skew));

@@ -17,6 +17,7 @@ pub(crate) fn start(world: &Shared) {
     let stopping = tasks.stopping();
     tasks.spawn("github engine", async move {
         tokio::select! {
+            biased;
             () = stopping => {}
             () = work(&world) => {}
         }

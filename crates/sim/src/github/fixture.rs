@@ -68,6 +68,7 @@ pub(super) fn build(seed: u64) -> State {
         ]),
         groups: groups(),
         runners: BTreeMap::new(),
+        registrations: Vec::new(),
         sessions: BTreeMap::new(),
         runs: BTreeMap::new(),
         jobs: BTreeMap::new(),

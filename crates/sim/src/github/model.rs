@@ -11,7 +11,7 @@ pub(crate) use group::Group;
 pub use job::{Conclusion, JobSpec, Status};
 pub(crate) use job::{Job, Placement, Stage, TakenBy};
 pub(crate) use run::{Run, verdict};
-pub(crate) use runner::{Contact, Runner, covers};
+pub(crate) use runner::{Contact, Registration, Runner, covers};
 pub(crate) use scope::Repository;
 pub use scope::Scope;
 pub(crate) use state::State;

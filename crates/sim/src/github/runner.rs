@@ -104,6 +104,7 @@ async fn ended(listener: &Listener, job: u64, span: Duration, planned: Conclusio
     tokio::pin!(over);
     loop {
         tokio::select! {
+            biased;
             () = &mut over => return Ok(planned),
             told = listener.next() => {
                 if told? == (Errand::Cancel { job }) {

@@ -7,6 +7,7 @@ mod server;
 mod service;
 
 pub(crate) use ask::Ask;
+pub use client::trusting;
 pub(crate) use reply::Reply;
 pub use server::Server;
 pub use service::{Dropped, Service};

@@ -3,9 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use chassis::{Clock, Tasks};
+use chassis::{Board, Clock, Tasks};
 use jiff::Timestamp;
-use tokio::sync::watch;
 
 use super::access::{Meters, Signing};
 use super::control::{CallLog, Faults};
@@ -50,6 +49,7 @@ pub(crate) struct World {
     pub(crate) limits: Limits,
     pub(crate) handover: Handover,
     pub(crate) any_runner: bool,
+    pub(crate) hook_trust: Option<Arc<rustls::ClientConfig>>,
     pub(crate) clock: Clock,
     pub(crate) tasks: Tasks,
     pub(crate) signing: Signing,
@@ -60,12 +60,12 @@ pub(crate) struct World {
     pub(crate) weather: Mutex<HookWeather>,
     addresses: Mutex<Addresses>,
     state: Mutex<State>,
-    changes: watch::Sender<u64>,
+    changes: Board<u64>,
 }
 
 impl World {
     pub(crate) fn new(options: Options, tasks: &Tasks) -> Self {
-        let Options { seed, limits, handover, any_runner, web, clock } = options;
+        let Options { seed, limits, handover, any_runner, web, hook_trust, clock } = options;
         let mut state = fixture::build(seed);
         let signing = Signing::new(state.rng.bytes());
         let addresses = web.map_or_else(Addresses::github, |web| Addresses::below(&web));
@@ -73,6 +73,7 @@ impl World {
             limits,
             handover,
             any_runner,
+            hook_trust,
             clock,
             tasks: tasks.clone(),
             signing,
@@ -83,7 +84,7 @@ impl World {
             weather: Mutex::default(),
             addresses: Mutex::new(addresses),
             state: Mutex::new(state),
-            changes: watch::Sender::new(0),
+            changes: Board::new(0),
         }
     }
 
@@ -113,13 +114,13 @@ impl World {
 
     /// Wakes whoever waits for something to happen.
     pub(crate) fn changed(&self) {
-        self.changes.send_modify(|version| *version += 1);
+        self.changes.change(|version| *version += 1);
     }
 
     /// Asks `look` until it finds something, or `patience` is over.
     pub(crate) async fn wait_for<T>(&self, patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
         let deadline = tokio::time::Instant::now() + patience;
-        let mut changes = self.changes.subscribe();
+        let mut changes = self.changes.reader();
         loop {
             if let Some(found) = look() {
                 return Some(found);

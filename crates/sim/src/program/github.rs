@@ -31,6 +31,9 @@ pub(crate) struct Github {
     /// Write the certificate that clients must trust to this file.
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
+    /// Certificates that receivers of webhooks may have, beside none; without them hooks go out over plain http only.
+    #[arg(long, value_name = "FILE")]
+    hook_ca_file: Option<PathBuf>,
     /// Write the App's private key to this file.
     #[arg(long, value_name = "FILE")]
     app_key_file: Option<PathBuf>,
@@ -56,7 +59,7 @@ fn after_help() -> String {
          {CLIENT_ID}) is installed there as {INSTALLATION_ID}. Hooks have the secret \"{HOOK_SECRET}\"\n\
          unless they are given another.\n\n\
          Control, on a loopback address only:\n  \
-         GET  /sim/state, /sim/calls, /sim/faults\n  \
+         GET  /sim/state, /sim/history, /sim/calls, /sim/faults\n  \
          PUT  /sim/faults             a list of rules; [] clears them\n  \
          PUT  /sim/weather            {{\"lose\": 0.05, \"fail\": 0, \"duplicate\": 0.1, \"delay_seconds\": 5}}\n  \
          POST /sim/runs               {{\"repository\": \"{REPOSITORY}\", \"jobs\": [{{\"name\": \"build\", \"labels\": [\"self-hosted\"]}}]}}\n  \
@@ -75,7 +78,9 @@ pub(crate) async fn serve(args: Github) -> Result<()> {
         limits.rates = Rates { core: None, ..limits.rates };
     }
     let handover = if args.acquire { Handover::Acquire } else { Handover::Direct };
-    let options = Options { seed: args.seed, limits, handover, ..Options::new(Clock::system()) };
+    let hook_trust = args.hook_ca_file.as_deref().map(sim::github::trusting).transpose();
+    let hook_trust = hook_trust.context("read the certificates of receivers")?;
+    let options = Options { seed: args.seed, limits, handover, hook_trust, ..Options::new(Clock::system()) };
     let simulator = Simulator::new(options, &tasks);
     if let Some(path) = &args.app_key_file {
         std::fs::write(path, simulator.app_key().pem()).with_context(|| format!("write {}", path.display()))?;

@@ -1,6 +1,6 @@
 //! `hyperfleet-sim runner`: a stand-in for GitHub's runner, also under the name `Runner.Listener`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -62,16 +62,25 @@ pub(crate) async fn run(args: Runner) -> Result<ExitCode> {
             _ = ended.recv() => {}
         }
     };
+    let root = root().context("find the runner's directory")?;
+    let trust = own_variable(&root, "SSL_CERT_FILE").map(PathBuf::from).or(run.trust);
     let standin = Standin {
         jit_config: run.jit_config,
-        root: root().context("find the runner's directory")?,
+        root,
         return_job_result: run.return_job_result,
         job_started: run.job_started,
         job_completed: run.job_completed,
-        trust: run.trust,
+        trust,
         patience: Duration::try_from_secs_f64(run.patience_seconds).unwrap_or_default(),
     };
     Ok(ExitCode::from(standin.run(std::io::stdout(), Clock::system(), stop).await))
+}
+
+/// A variable that the runner's directory sets for it, in `.env`, as the real program's does: images say there whom to trust.
+fn own_variable(root: &Path, name: &str) -> Option<String> {
+    let text = std::fs::read_to_string(root.join(".env")).ok()?;
+    let found = text.lines().filter_map(|line| line.split_once('=')).find(|(key, _)| *key == name);
+    found.map(|(_, value)| value.to_owned())
 }
 
 /// The runner's directory: above `bin`, where the real program is; else where it was started.
@@ -79,7 +88,7 @@ fn root() -> std::io::Result<PathBuf> {
     // Not resolved further: the program may be a link in a runner's tree.
     let program = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
     let directory = program.parent().filter(|directory| directory.ends_with("bin"));
-    match directory.and_then(std::path::Path::parent) {
+    match directory.and_then(Path::parent) {
         Some(root) if program.is_absolute() && program.file_name().is_some_and(|name| name == NAME) => {
             Ok(root.to_owned())
         }

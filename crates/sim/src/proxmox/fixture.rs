@@ -49,6 +49,7 @@ pub(super) fn build(fixture: Fixture, release: Release, profile: Profile, seed: 
         nodes: BTreeMap::new(),
         storages: BTreeMap::new(),
         vms: BTreeMap::new(),
+        lives: Vec::new(),
         pools: BTreeMap::from([("hf".to_owned(), pool())]),
         tasks: BTreeMap::new(),
         history: Vec::new(),

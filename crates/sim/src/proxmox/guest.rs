@@ -108,6 +108,7 @@ impl World {
         let mut life = inhabitant(self.firmware(vmid));
         loop {
             tokio::select! {
+                biased;
                 () = &mut life => break self.power_off_if(vmid, pid),
                 () = tokio::time::sleep(Duration::from_secs(1)) => {
                     if !self.is_same_run(vmid, pid) {

@@ -22,6 +22,8 @@ pub(crate) use storage::{Content, Kind, Storage, Volume, image_name, owner_of};
 pub(crate) use task::{Task, upid_parts};
 pub(crate) use vm::{Run, Vm};
 
+use jiff::Timestamp;
+
 use super::access::Access;
 use super::rng::Rng;
 
@@ -31,6 +33,8 @@ pub(crate) struct State {
     pub(crate) nodes: BTreeMap<String, Node>,
     pub(crate) storages: BTreeMap<String, Storage>,
     pub(crate) vms: BTreeMap<u32, Vm>,
+    /// Every VM that a call ever made, the oldest first.
+    pub(crate) lives: Vec<Life>,
     pub(crate) pools: BTreeMap<String, Pool>,
     pub(crate) tasks: BTreeMap<String, Task>,
     /// Keys of `tasks`, oldest first.
@@ -46,6 +50,15 @@ pub(crate) struct State {
     pub(crate) next_pid: u32,
 }
 
+/// What is remembered of a VM, also when it is gone.
+#[derive(Clone, Debug)]
+pub(crate) struct Life {
+    pub(crate) vmid: u32,
+    pub(crate) name: Option<String>,
+    pub(crate) made: Timestamp,
+    pub(crate) removed: Option<Timestamp>,
+}
+
 /// A pool of VMs and storages, for permissions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pool {
@@ -55,6 +68,20 @@ pub(crate) struct Pool {
 }
 
 impl State {
+    /// A call makes a VM that shall have this name.
+    pub(crate) fn add_vm(&mut self, vmid: u32, vm: Vm, name: Option<String>, now: Timestamp) {
+        self.vms.insert(vmid, vm);
+        self.lives.push(Life { vmid, name, made: now, removed: None });
+    }
+
+    /// A VM is no more.
+    pub(crate) fn take_vm(&mut self, vmid: u32, now: Timestamp) {
+        self.vms.remove(&vmid);
+        if let Some(life) = self.lives.iter_mut().rfind(|life| life.vmid == vmid && life.removed.is_none()) {
+            life.removed = Some(now);
+        }
+    }
+
     /// The pool a VM is in.
     pub(crate) fn pool_of(&self, vmid: u32) -> Option<&str> {
         self.pools.iter().find(|(_, pool)| pool.vms.contains(&vmid)).map(|(name, _)| name.as_str())

@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 
 use crate::assets::Tool;
+use crate::pki::Identity;
 
 /// The administrator's name at Gitea.
 pub(super) const ADMINISTRATOR: &str = "boss";
@@ -26,9 +28,29 @@ impl Home {
         Ok(Self { path: path.to_owned(), program: Tool::Gitea.path()? })
     }
 
+    /// Puts a certificate where [`Self::configure`] expects it for a server that speaks TLS.
+    pub(super) fn identify(&self, identity: &Identity) -> Result<()> {
+        let parts =
+            [("ca.pem", &identity.ca), ("server.pem", &identity.certificate), ("server-key.pem", &identity.key)];
+        parts.iter().try_for_each(|(name, text)| {
+            std::fs::write(self.path.join(name), text).context("write Gitea's certificate")
+        })
+    }
+
+    /// Where the certificate of its authority is, if it has one.
+    pub(super) fn authority(&self) -> PathBuf {
+        self.path.join("ca.pem")
+    }
+
+    /// The home directory of whoever runs something for this server.
+    pub(super) fn of_people(&self) -> PathBuf {
+        self.path.join("home")
+    }
+
     /// Writes the settings of a server that listens at `url`. The server adds secrets of its own to the file.
-    pub(super) fn configure(&self, url: &str) -> Result<()> {
-        let settings = settings(url, &self.path.display().to_string(), &self.files()?.display().to_string());
+    pub(super) fn configure(&self, url: &str, silence: Duration) -> Result<()> {
+        let (path, files) = (self.path.display().to_string(), self.files()?.display().to_string());
+        let settings = settings(url, &path, &files, silence);
         std::fs::write(self.settings(), settings).context("write Gitea's settings")
     }
 
@@ -55,7 +77,7 @@ impl Home {
 
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
-        command.arg("--config").arg(self.settings()).env("HOME", self.path.join("home")).current_dir(&self.path);
+        command.arg("--config").arg(self.settings()).env("HOME", self.of_people()).current_dir(&self.path);
         command
     }
 
@@ -71,8 +93,14 @@ impl Home {
 
 /// The least that works, with queues in memory (hooks come within 0.3 s, not 3), times that tests can wait for, and deliveries
 /// to loopback allowed. Without the line about authorized keys a first start rewrites those of the user.
-fn settings(url: &str, path: &str, files: &str) -> String {
+fn settings(url: &str, path: &str, files: &str, silence: Duration) -> String {
+    let silence = silence.as_secs();
     let port = url.rsplit(':').next().unwrap_or_default();
+    let protocol = if url.starts_with("https:") {
+        format!("PROTOCOL = https\nCERT_FILE = {path}/server.pem\nKEY_FILE = {path}/server-key.pem\n")
+    } else {
+        String::new()
+    };
     format!(
         "I_AM_BEING_UNSAFE_RUNNING_AS_ROOT = true
 WORK_PATH = {path}
@@ -80,7 +108,7 @@ WORK_PATH = {path}
 HTTP_ADDR = 127.0.0.1
 HTTP_PORT = {port}
 ROOT_URL = {url}/
-STATIC_ROOT_PATH = {files}
+{protocol}STATIC_ROOT_PATH = {files}
 OFFLINE_MODE = true
 DISABLE_SSH = true
 SSH_CREATE_AUTHORIZED_KEYS_FILE = false
@@ -94,7 +122,7 @@ SQLITE_JOURNAL_MODE = WAL
 INSTALL_LOCK = true
 [actions]
 ENABLED = true
-ZOMBIE_TASK_TIMEOUT = 2s
+ZOMBIE_TASK_TIMEOUT = {silence}s
 [webhook]
 ALLOWED_HOST_LIST = loopback
 [queue]

@@ -49,6 +49,21 @@ impl Gitea {
         assert_eq!(hook["events"], json!(["workflow_job"]), "Gitea drops events that it does not know");
     }
 
+    /// Stops the hooks below these scopes from delivering, or lets them deliver again. What they missed they never tell.
+    pub async fn silence(&self, scopes: &[&str], silent: bool) {
+        for scope in scopes {
+            let hooks = self.call(Method::GET, &format!("/{scope}/hooks"), &Value::Null).await;
+            for id in hooks.as_array().into_iter().flatten().filter_map(|hook| hook["id"].as_u64()) {
+                self.call(
+                    Method::PATCH,
+                    &format!("/{scope}/hooks/{id}"),
+                    &json!({ "active": !silent, "events": ["workflow_job"] }),
+                )
+                .await;
+            }
+        }
+    }
+
     /// A token of the administrator's, by a new name, that may do only this, such as `read:repository`.
     pub async fn token_for(&self, name: &str, scopes: &[&str]) -> String {
         let login = base64::engine::general_purpose::STANDARD.encode(format!("{ADMINISTRATOR}:{PASSWORD}"));
@@ -72,11 +87,11 @@ impl Gitea {
         let login = Request::post(format!("{}/user/login", self.url()))
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
             .body(Bytes::from(format!("user_name={ADMINISTRATOR}&password={PASSWORD}")))?;
-        let cookies = web::cookies(web::send(login).await?.headers());
+        let cookies = web::cookies(self.web.send(login).await?.headers());
         let press = Request::post(format!("{}/{repository}/actions/runs/{run}/cancel", self.url()))
             .header(header::COOKIE, cookies)
             .body(Bytes::new())?;
-        let status = web::send(press).await?.status();
+        let status = self.web.send(press).await?.status();
         ensure!(status.is_success(), "the button answered {status}");
         Ok(())
     }
@@ -95,7 +110,7 @@ impl Gitea {
             .header(header::AUTHORIZATION, authorization)
             .header(header::CONTENT_TYPE, "application/json")
             .body(Bytes::from(text))?;
-        let answer = web::send(request).await?;
+        let answer = self.web.send(request).await?;
         let said = String::from_utf8_lossy(answer.body());
         ensure!(answer.status().is_success(), "{} {said}", answer.status());
         if said.is_empty() { Ok(Value::Null) } else { serde_json::from_str(&said).context("no JSON") }

@@ -68,6 +68,25 @@ fn a_loss_is_told_from_an_end(#[case] reason: &str, #[case] node_gone: bool, #[c
     }
 }
 
+/// What agents report is written down as an outcome; that there was a report is all that the condition says.
+#[rstest]
+#[case::killed("RunnerFailed", Some(LossClass::RunnerDied))]
+#[case::memory("OutOfMemory", Some(LossClass::OutOfMemory))]
+#[case::disk("DiskFull", Some(LossClass::DiskFull))]
+#[case::cut_off("LeaseLost", Some(LossClass::AgentLost))]
+#[case::its_own_end("JobDone", None)]
+#[case::too_long("DeadlinePassed", None)]
+#[case::told_to("Ended", None)]
+fn a_loss_that_the_agent_reported_is_one(#[case] outcome: &str, #[case] class: Option<LossClass>) {
+    let mut observed = state(JobState::Running, None, None);
+    let mut claim = lost("Finished");
+    let outcome = serde_json::from_value(json!({ "endedAt": at(9).to_string(), "class": outcome })).unwrap();
+    Arc::make_mut(&mut claim).status.as_mut().unwrap().outcome = Some(outcome);
+    observed.claims = vec![claim];
+    let status = decide(&observed, 10).status.unwrap();
+    assert_eq!(status.infrastructure_loss.map(|loss| loss.class), class);
+}
+
 #[test]
 fn a_lost_job_is_started_again_once_where_its_pool_wants_that_and_the_platform_can() {
     let mut observed = state(JobState::Running, None, None);

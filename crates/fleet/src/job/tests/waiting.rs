@@ -88,7 +88,7 @@ fn ci_6_7_a_job_that_no_pool_fits_names_the_closest_and_what_it_lacks() {
 
 #[test]
 fn the_smallest_pool_that_fits_serves_then_the_first_by_name_and_never_one_that_goes() {
-    let origin = Origin { public_repository: None, fork: None };
+    let origin = Origin { public_repository: Fact::Untold, fork: Fact::Untold };
     let mut pools = vec![
         candidate("big", &["linux", "gpu", "x64"], &[]),
         candidate("c", &["linux", "x64"], &[]),
@@ -97,7 +97,7 @@ fn the_smallest_pool_that_fits_serves_then_the_first_by_name_and_never_one_that_
     ];
     let chosen = |pools: &[Candidate]| match select(origin, pools) {
         Choice::Serves(pool) => pool.metadata.name.clone().unwrap(),
-        Choice::Denied { .. } | Choice::Unmatched(_) => String::new(),
+        Choice::Unsure { .. } | Choice::Denied { .. } | Choice::Unmatched(_) => String::new(),
     };
     assert_eq!(chosen(&pools), "b");
     Arc::make_mut(&mut pools[2].pool).metadata.deletion_timestamp = Some(Time(at(0)));
@@ -122,6 +122,133 @@ fn a_job_of_strangers_is_not_served_unless_its_pool_allows_it(
         (pool.spec.trust.forks, pool.spec.trust.public_repositories) = (true, true);
     });
     assert_eq!(said(&observed, 20).0, "MachineStarting");
+}
+
+const ALL: Tells = Tells { public_repositories: true, forks: true };
+
+/// What is said of a job of which this is known, at a platform that can be asked for this, before it was asked.
+#[rstest]
+#[case::nothing_is_known(None, None, ALL, "TrustUnknown")]
+#[case::a_delivery_of_a_private_repository(Some(false), None, ALL, "TrustUnknown")]
+#[case::a_delivery_of_a_public_one(Some(true), None, ALL, "TrustDenied")]
+#[case::not_a_fork_and_else_unknown(None, Some(false), ALL, "TrustUnknown")]
+#[case::everything_is_known(Some(false), Some(false), ALL, "MachineStarting")]
+#[case::a_platform_that_knows_no_forks(Some(false), None, Tells { forks: false, ..ALL }, "MachineStarting")]
+#[case::and_has_not_said_the_rest(None, None, Tells { forks: false, ..ALL }, "TrustUnknown")]
+fn what_a_platform_can_tell_and_has_not_is_never_trusted(
+    #[case] public_repository: Option<bool>,
+    #[case] fork: Option<bool>,
+    #[case] tells: Tells,
+    #[case] word: &str,
+) {
+    let mut observed = fresh();
+    observed.tells = tells;
+    let spec = &mut Arc::make_mut(&mut observed.job).spec;
+    (spec.public_repository, spec.fork) = (public_repository, fork);
+    assert_eq!(is_unsure(&observed.job, &observed.pools, tells), word == "TrustUnknown", "asks if that helps");
+    let after = after(observed.clone(), 20);
+    assert_eq!(said(&observed, 20).0, word);
+    assert_eq!(pool_of(&after.job).is_some(), word == "MachineStarting", "no pool makes a machine for it");
+    // A pool that serves everybody has nothing to ask.
+    change_pool(&mut observed, |pool| {
+        (pool.spec.trust.forks, pool.spec.trust.public_repositories) = (true, true);
+    });
+    assert!(!is_unsure(&observed.job, &observed.pools, tells));
+    assert_eq!(said(&observed, 20).0, "MachineStarting");
+}
+
+#[rstest]
+#[case::harmless(Asked::Told { public_repository: Some(false), fork: Some(false) }, "MachineStarting")]
+#[case::of_a_fork(Asked::Told { public_repository: Some(false), fork: Some(true) }, "TrustDenied")]
+#[case::of_a_public_repository(Asked::Told { public_repository: Some(true), fork: Some(false) }, "TrustDenied")]
+#[case::half_an_answer(Asked::Told { public_repository: Some(false), fork: None }, "TrustUnknown")]
+#[case::no_answer(Asked::Silent { why: "its limit is used up".to_owned(), pause: std::time::Duration::from_mins(2) }, "TrustUnknown")]
+fn a_job_whose_platform_was_asked_goes_by_the_answer(#[case] asked: Asked, #[case] word: &str) {
+    let mut observed = fresh();
+    (observed.tells, observed.asked) = (ALL, asked.clone());
+    let plan = decide(&observed, 20);
+    assert_eq!(said(&observed, 20).0, word);
+    if let Asked::Silent { pause, .. } = asked {
+        assert_eq!(plan.next, Next::After(pause, Why::Recheck));
+    }
+    // What it said is kept: nobody asks again, and nothing is written again.
+    let mut after = after(observed, 20);
+    let settled = word != "TrustUnknown";
+    assert_eq!(is_unsure(&after.job, &after.pools, ALL), !settled);
+    if settled {
+        after.asked = Asked::Nothing;
+    }
+    assert_eq!(decide(&after, 21).status, None);
+}
+
+#[test]
+fn the_smallest_pool_that_may_serve_a_job_is_asked_for_before_a_larger_one_that_serves_everybody() {
+    let mut pools = vec![candidate("large", &["linux", "x64"], &[]), candidate("small", &["linux"], &[])];
+    let trust = api::Trust { forks: true, public_repositories: true };
+    Arc::make_mut(&mut pools[0].pool).spec.trust = trust.clone();
+    let choice = |origin, pools: &[Candidate]| match select(origin, pools) {
+        Choice::Serves(pool) => ("serves", pool.metadata.name.clone()),
+        Choice::Unsure { pool, .. } => ("unsure", pool.metadata.name.clone()),
+        Choice::Denied { pool, .. } => ("denied", pool.metadata.name.clone()),
+        Choice::Unmatched(_) => ("unmatched", None),
+    };
+    let of = |fork| Origin { public_repository: Fact::No, fork };
+    assert_eq!(choice(of(Fact::Unasked), &pools), ("unsure", Some("small".to_owned())));
+    assert_eq!(choice(of(Fact::No), &pools), ("serves", Some("small".to_owned())));
+    assert_eq!(choice(of(Fact::Yes), &pools), ("serves", Some("large".to_owned())));
+    Arc::make_mut(&mut pools[1].pool).spec.trust = trust;
+    assert_eq!(choice(of(Fact::Unasked), &pools), ("serves", Some("small".to_owned())));
+}
+
+/// A runner is given whatever fits it: which waiting jobs keep a pool from registering any.
+#[rstest]
+#[case::of_a_fork(Some(false), Some(true), &[], None, true)]
+#[case::that_it_lacks_a_label_for(Some(false), Some(true), &["gpu"], None, false)]
+#[case::of_which_nothing_is_known(None, None, &[], None, true)]
+#[case::of_its_own_people(Some(false), Some(false), &[], None, false)]
+#[case::which_its_runner_group_keeps_away(Some(true), Some(true), &[], None, false)]
+#[case::of_a_fork_in_its_queue(Some(false), Some(true), &[], Some("linux"), true)]
+#[case::of_a_public_repository_in_its_queue(Some(true), Some(false), &[], Some("linux"), true)]
+#[case::of_a_fork_in_another_queue(Some(false), Some(true), &[], Some("other"), false)]
+fn a_waiting_job_endangers_a_pool_whose_runners_could_be_given_it(
+    #[case] public_repository: Option<bool>,
+    #[case] fork: Option<bool>,
+    #[case] missing: &[&str],
+    #[case] queue: Option<&str>,
+    #[case] danger: bool,
+) {
+    let mut observed = fresh();
+    let job = Arc::make_mut(&mut observed.job);
+    (job.spec.public_repository, job.spec.fork) = (public_repository, fork);
+    if let Some(queue) = queue {
+        job.metadata.labels.as_mut().unwrap().insert(api::registry::label::RUNNER_QUEUE.to_owned(), queue.to_owned());
+    }
+    let mut one = candidate("linux", &["linux"], missing);
+    assert_eq!(endangers(&observed.job, &one, ALL), danger);
+    let mut taken = (*observed.job).clone();
+    taken.status.as_mut().unwrap().state = Some(JobState::Running);
+    assert!(!endangers(&taken, &one, ALL), "a runner has it");
+    Arc::make_mut(&mut one.pool).spec.trust = api::Trust { forks: true, public_repositories: true };
+    assert!(!endangers(&observed.job, &one, ALL));
+}
+
+#[rstest]
+#[case::limit("RateLimited", "RateLimited")]
+#[case::platform_away("PlatformUnreachable", "SourceNotReady")]
+#[case::untrusted("UntrustedJobWaits", "UntrustedJobWaits")]
+fn a_job_whose_machine_cannot_be_registered_says_why_and_not_that_a_runner_waits(
+    #[case] claim: &str,
+    #[case] word: &str,
+) {
+    let ready = json!({
+        "type": "Ready", "status": "False", "reason": claim, "message": "as the claim says",
+        "lastTransitionTime": at(3).to_string(),
+    });
+    let observed = with_claim(json!({
+        "phase": "Ready", "allocation": allocation(), "bootstrap": record("Bound"), "readyTime": at(2).to_string(),
+        "conditions": [ready],
+    }));
+    assert_eq!(said(&observed, 60), (word.to_owned(), "machine job-1-1: as the claim says".to_owned()));
 }
 
 #[test]

@@ -57,10 +57,63 @@ fn warm_machines_come_on_top_of_those_for_jobs_up_to_the_maximum() {
 fn a_level_counts_where_it_is_more_than_the_jobs_that_are_known() {
     let mut seen = observed(pool(&json!({})));
     jobs(&mut seen, 1);
-    seen.level = Some(Level { jobs: 3, as_of: Moment::from(at(4)) });
+    seen.level = Some(heard(3, 4));
+    Arc::make_mut(&mut seen.pool).spec.trust = EVERYBODY;
     let plan = decide(&seen, 5);
     assert_eq!(made(&plan).len(), 3);
     assert_eq!(plan.status.unwrap().level.unwrap().jobs, 3);
+}
+
+const EVERYBODY: api::Trust = api::Trust { forks: true, public_repositories: true };
+
+fn heard(jobs: u32, second: i64) -> Heard {
+    Heard { level: Level { jobs, as_of: Moment::from(at(second)) }, at: at(second) }
+}
+
+#[rstest]
+#[case::forks(api::Trust { forks: false, ..EVERYBODY })]
+#[case::public_repositories(api::Trust { public_repositories: false, ..EVERYBODY })]
+fn a_level_makes_nothing_for_a_pool_that_does_not_serve_everybody(#[case] trust: api::Trust) {
+    let mut seen = observed(pool(&json!({ "maxReplicas": 20 })));
+    jobs(&mut seen, 2);
+    seen.level = Some(heard(9, 4));
+    Arc::make_mut(&mut seen.pool).spec.trust = trust;
+    assert_eq!(made(&decide(&seen, 5)), ["job-0-1", "job-1-1"], "nobody knows whose the others are");
+}
+
+/// Cut off from its platform, a pool went on to make machines for the number it had heard last.
+#[test]
+fn a_level_that_nobody_confirms_makes_nothing_new_and_takes_nothing_away() {
+    let mut seen = observed(pool(&json!({ "scaleDownDelay": "0s" })));
+    Arc::make_mut(&mut seen.pool).spec.trust = EVERYBODY;
+    seen.level = Some(heard(2, 0));
+    member(&mut seen, "idle", Phase::Ready, 0);
+    Arc::make_mut(&mut seen.pool).status = decide(&seen, 119).status;
+    assert_eq!(made(&decide(&seen, 119)).len(), 1);
+    let old = decide(&seen, 120);
+    assert_eq!((made(&old), retired(&old)), (vec![], vec![]), "it may be true still, or not");
+    // Another process has heard nothing: the number that is written down is as old as that.
+    seen.level = None;
+    assert_eq!(made(&decide(&seen, 5)), Vec::<String>::new());
+    assert_eq!(retired(&decide(&seen, 500)), Vec::<String>::new());
+    seen.level = Some(heard(0, 501));
+    Arc::make_mut(&mut seen.pool).status = decide(&seen, 502).status;
+    assert_eq!(retired(&decide(&seen, 503)), ["drain idle"], "the platform says that nothing is left");
+}
+
+/// A runner is given whatever fits it, whoever it was made for.
+#[test]
+fn nothing_is_made_while_a_job_waits_that_must_not_run_here() {
+    let mut seen = observed(pool(&json!({ "minReplicas": 1 })));
+    jobs(&mut seen, 2);
+    seen.strangers = vec![Arc::new(job("job-of-a-fork", 0))];
+    let plan = decide(&seen, 5);
+    assert_eq!((made(&plan), reason(&plan)), (vec![], "UntrustedJobWaits"));
+    let status = plan.status.unwrap();
+    let said = find(&status.conditions, ConditionType::Scaling).unwrap();
+    assert!(said.message.contains("job-of-a-fork"), "{}", said.message);
+    seen.strangers.clear();
+    assert_eq!(made(&decide(&seen, 6)).len(), 2);
 }
 
 /// Failure class 6.2, with a cache that has not shown what was made a moment ago.

@@ -108,7 +108,7 @@ impl Shown<'_> {
             let what = what.map(String::as_str).collect::<Vec<_>>().join(" ");
             let pool = status.pool_ref.as_ref().map(|pool| pool.name.to_string()).unwrap_or_default();
             let assigned = find(&status.conditions, ConditionType::Assigned);
-            let stuck = [Reason::NoMatchingPool, Reason::TrustDenied];
+            let stuck = [Reason::NoMatchingPool, Reason::TrustDenied, Reason::TrustUnknown];
             let stuck = assigned.is_some_and(|known| stuck.iter().any(|reason| reason.as_str() == known.reason));
             let age = self.age(Some(job.spec.queued_at.timestamp()));
             let cells = vec![self.name(&***job), plain(&what), age, pool, reason(assigned)];

@@ -1,7 +1,7 @@
 //! What makes the controller look at a job, beside the job itself.
 
 use api::condition::find;
-use api::{ConditionType, MachineClaim, RunnerJob, RunnerPool, RunnerSource};
+use api::{ConditionStatus, ConditionType, MachineClaim, RunnerJob, RunnerPool, RunnerSource};
 use runtime::{Bell, Cache, Driver, Key};
 
 use super::super::index::Index;
@@ -59,10 +59,12 @@ fn essence(claim: &MachineClaim) -> impl PartialEq + use<> {
     (claim.metadata.deletion_timestamp.is_some(), status.phase, status.outcome.clone(), said)
 }
 
-/// What of a pool its jobs go by.
+/// What of a pool its jobs go by. Why it does not scale is what they wait for; that it does is told in other words with
+/// every machine that comes or goes, and makes no difference to them.
 fn stance(pool: &RunnerPool) -> impl PartialEq + use<> {
     let scaling = pool.status.as_ref().and_then(|status| find(&status.conditions, ConditionType::Scaling));
-    let says = scaling.map(|known| (known.reason.clone(), known.message.clone()));
+    let held = scaling.filter(|known| known.status != ConditionStatus::True.as_str());
+    let says = held.map(|known| (known.reason.clone(), known.message.clone()));
     (pool.metadata.deletion_timestamp.is_some(), pool.spec.clone(), says)
 }
 
@@ -70,4 +72,31 @@ fn stance(pool: &RunnerPool) -> impl PartialEq + use<> {
 fn readiness(source: &RunnerSource) -> impl PartialEq + use<> {
     let ready = source.status.as_ref().and_then(|status| find(&status.conditions, ConditionType::Ready));
     ready.map(|known| (known.status.clone(), known.reason.clone(), known.message.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pool(scaling: &str, reason: &str) -> RunnerPool {
+        let pool = serde_json::json!({
+            "apiVersion": "hypervisor.hyperfleet.io/v1alpha1",
+            "kind": "RunnerPool",
+            "metadata": { "name": "small" },
+            "spec": { "sourceRef": { "name": "ci" }, "templateRef": { "name": "small" }, "labels": ["small"] },
+            "status": { "conditions": [{
+                "type": "Scaling", "status": scaling, "reason": reason, "message": reason,
+                "lastTransitionTime": "2027-01-15T08:00:00Z",
+            }] },
+        });
+        serde_json::from_value(pool).unwrap()
+    }
+
+    #[test]
+    fn jobs_do_not_care_in_which_words_their_pool_says_that_it_scales() {
+        let is_same = |a: &RunnerPool, b: &RunnerPool| stance(a) == stance(b);
+        assert!(is_same(&pool("True", "Steady"), &pool("True", "DemandIncreased")));
+        assert!(!is_same(&pool("True", "Steady"), &pool("False", "AtMaximum")));
+        assert!(!is_same(&pool("False", "SourceNotReady"), &pool("False", "AtMaximum")));
+    }
 }

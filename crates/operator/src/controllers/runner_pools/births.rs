@@ -12,10 +12,11 @@ use super::RunnerPools;
 const TOGETHER: usize = 32;
 
 impl RunnerPools {
-    /// Makes these claims of a pool. One that cannot be made keeps no other from being made; the first fault is told.
+    /// Makes these claims of a pool. One that cannot be made, or takes long, keeps no other from being made; one of the
+    /// faults is told.
     pub(super) async fn make(&self, pool: &Key, births: Vec<Birth>, writer: &Writer) -> Result<(), Fault> {
         let made: Vec<Result<(), Fault>> =
-            stream::iter(births).map(|birth| self.bear(pool, birth, writer)).buffered(TOGETHER).collect().await;
+            stream::iter(births).map(|birth| self.bear(pool, birth, writer)).buffer_unordered(TOGETHER).collect().await;
         made.into_iter().collect()
     }
 

@@ -6,7 +6,8 @@ use runtime::{Cache, Driver, Key};
 use super::super::hypervisor_clusters::target;
 use super::super::index::Index;
 use super::super::machine_templates::obstacle;
-use super::{RunnerPools, Sources, pool_of, pool_of_job, source_of};
+use super::super::runner_jobs::job_source;
+use super::{RunnerPools, Sources, is_doubtful, pool_of, pool_of_job, source_of};
 use crate::outpost::Outposts;
 
 /// Looks again at a pool when one of its claims or jobs moves, when the platform tells another level, or when what it
@@ -19,15 +20,20 @@ pub fn wire(
 ) -> Driver<RunnerPools> {
     let by_source = Index::of(pools, |pool| Some(source_of(pool)));
     let by_template = Index::of(pools, |pool| Some(target(&pool.spec.template_ref, &pool.metadata)));
-    let all = by_source.clone();
+    let (all, concerned) = (by_source.clone(), by_source.clone());
     driver
         .heeds(outposts.pools())
         .watches_changes(&sources.claims, |before, after| {
             let moved = before.map(essence) != after.map(essence);
             after.or(before).filter(|_| moved).and_then(pool_of).into_iter().collect()
         })
-        .watches_changes(&sources.jobs, |before, after| {
+        .watches_changes(&sources.jobs, move |before, after| {
             let mut pools: Vec<Key> = before.into_iter().chain(after).filter_map(pool_of_job).collect();
+            // One that must not run keeps every pool from making machines that could get it.
+            if let Some(job) = [before, after].into_iter().flatten().find(|job| is_doubtful(job)) {
+                pools.extend(concerned.under(&job_source(job)));
+                pools.sort_unstable();
+            }
             pools.dedup();
             pools
         })

@@ -126,7 +126,7 @@ async fn recover(desk: &Desk, outpost: &Outpost, since: Timestamp) -> Result<(),
 /// Stores jobs, several at a time; what cannot be stored now comes again with the next poll.
 async fn store(desk: &Desk, outpost: &Outpost, jobs: &[Job]) {
     let source = &desk.source;
-    let take = |job| desk.feed.intake.take(Seen { source, outpost, job, certain: false, pool: None });
+    let take = |job| desk.feed.intake.take(Seen { source, outpost, job, certain: false, queue: None });
     let storing: Vec<_> = jobs.iter().map(take).collect();
     let stored = futures::stream::iter(storing).buffer_unordered(HANDS).collect::<Vec<Result<Taken, Fault>>>();
     for fault in stored.await.into_iter().filter_map(Result::err) {

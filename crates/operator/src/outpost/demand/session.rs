@@ -8,11 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{Level, Moment, RunnerPool};
+use chassis::Board;
+use fleet::pool::Heard;
 use fleet::source;
-use providers::platform::{Batch, Error, SessionOrder, Statistics};
+use futures::StreamExt;
+use providers::platform::{Batch, Error, Job, JobKey, SessionOrder, Statistics};
 use reconcile::Backoff;
 use runtime::Key;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc};
 
 use super::super::intake::Seen;
 use super::super::link::Session;
@@ -23,6 +26,9 @@ use crate::each::Life;
 /// How often a session that somebody else has is asked for: when a leader dies, its session outlives it by minutes.
 const TAKEN: Duration = Duration::from_secs(10);
 
+/// Jobs of one message that are stored at the same time.
+const HANDS: usize = 16;
+
 /// What went wrong is tried again; a lost session is nothing unusual.
 const BACKOFF: Backoff =
     Backoff { initial: Duration::from_secs(1), factor: 2.0, max: Duration::from_mins(1), jitter: 0.2 };
@@ -31,7 +37,7 @@ const BACKOFF: Backoff =
 pub(super) async fn run(desk: &Desk, outpost: &Outpost, life: &Life) {
     let changes = Arc::new(Notify::new());
     follow(desk, &changes);
-    let mut open: BTreeMap<Key, (SessionOrder, watch::Sender<()>)> = BTreeMap::new();
+    let mut open: BTreeMap<Key, (SessionOrder, Board<()>)> = BTreeMap::new();
     let (present, mut left) = mpsc::channel(1);
     loop {
         let wanted = wanted(desk, outpost);
@@ -80,7 +86,7 @@ fn wanted(desk: &Desk, outpost: &Outpost) -> BTreeMap<Key, SessionOrder> {
     let order = |pool: &Arc<RunnerPool>| {
         let labels: Vec<String> = pool.spec.labels.iter().map(|label| label.as_str().to_owned()).collect();
         let key = Key::of(&pool.metadata);
-        let order = outpost.session_order(&key.name, &outpost.offered(&labels))?;
+        let order = outpost.session_order(&key, &outpost.offered(&labels))?;
         Some((key, order))
     };
     pools.iter().filter_map(order).collect()
@@ -152,7 +158,7 @@ impl Ear {
 
     /// Hears what there is to hear, until the session is lost or `life` is over; then it is closed.
     async fn serve(&self, mut session: Session, life: &Life) {
-        self.level(session.statistics());
+        self.level(Some(session.statistics()));
         let mut stopping = Box::pin(self.desk.outposts.0.parts.tasks.stopping());
         loop {
             let heard = tokio::select! {
@@ -168,9 +174,7 @@ impl Ear {
             if !self.store(&batch, life).await {
                 break;
             }
-            if let Some(statistics) = batch.statistics {
-                self.level(statistics);
-            }
+            self.level(batch.statistics);
             if let Some(message) = batch.message
                 && let Err(error) = session.acknowledge(message).await
             {
@@ -184,11 +188,22 @@ impl Ear {
 
     /// Stores what a message says, however long that takes; whether it is stored.
     async fn store(&self, batch: &Batch, life: &Life) -> bool {
-        let (source, outpost, pool) = (&self.desk.source, &self.outpost, Some(self.pool.name.as_str()));
+        // What is said of one job keeps its order.
+        let mut by_job: BTreeMap<&JobKey, Vec<&Job>> = BTreeMap::new();
         for job in &batch.jobs {
+            by_job.entry(&job.key).or_default().push(job);
+        }
+        let storing: Vec<_> = by_job.into_values().map(|told| self.store_one(told, life)).collect();
+        futures::stream::iter(storing).buffered(HANDS).all(|stored| async move { stored }).await
+    }
+
+    /// Stores what is said of one job.
+    async fn store_one(&self, told: Vec<&Job>, life: &Life) -> bool {
+        let (source, outpost, queue) = (&self.desk.source, &self.outpost, Some(self.pool.name.as_str()));
+        for job in told {
             let mut failures = 0;
-            while let Err(fault) = self.desk.feed.intake.take(Seen { source, outpost, job, certain: false, pool }).await
-            {
+            let seen = Seen { source, outpost, job, certain: false, queue };
+            while let Err(fault) = self.desk.feed.intake.take(seen).await {
                 failures += 1;
                 chassis::telemetry::report(&fault);
                 self.wait(BACKOFF.delay(failures, &self.pool), life).await;
@@ -205,18 +220,23 @@ impl Ear {
         self.desk.feed.caches.pools.get(&self.pool).map_or(0, |pool| pool.spec.scaling.max_replicas)
     }
 
-    /// The level is told on when it has changed; its time is that of the change, so that at rest nothing is written.
-    fn level(&self, statistics: Statistics) {
+    /// The platform has spoken, and the level is this now, or what it was. It is told on when it has changed; its time is
+    /// that of the change, so that at rest nothing is written.
+    fn level(&self, statistics: Option<Statistics>) {
         let outposts = &self.desk.outposts.0;
         let now = outposts.parts.clock.now();
         outposts.figures.told(&self.desk.source, now);
         let changed = {
             let mut levels = lock(&outposts.levels);
-            let changed = levels.get(&self.pool).is_none_or(|level| level.jobs != statistics.jobs);
-            if changed {
-                levels.insert(self.pool.clone(), Level { jobs: statistics.jobs, as_of: Moment::from(now) });
+            let known = levels.get(&self.pool).map(|heard| heard.level.jobs);
+            let changed = statistics.filter(|statistics| known != Some(statistics.jobs));
+            if let Some(Statistics { jobs, .. }) = changed {
+                let level = Level { jobs, as_of: Moment::from(now) };
+                levels.insert(self.pool.clone(), Heard { level, at: now });
+            } else if let Some(heard) = levels.get_mut(&self.pool) {
+                heard.at = now;
             }
-            changed
+            changed.is_some()
         };
         if changed {
             outposts.pools.ring(&self.pool);

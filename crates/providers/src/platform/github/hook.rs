@@ -8,10 +8,10 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use sha2::Sha256;
 
-use super::job::{Origin, Told};
+use super::job::Told;
 use super::site::Scope;
 use crate::hex;
-use crate::platform::{Hint, Rejected, Verified};
+use crate::platform::{Hint, Origin, Rejected, Verified};
 
 const SIGNATURE: &str = "x-hub-signature-256";
 const EVENT: &str = "x-github-event";
@@ -73,19 +73,29 @@ struct Installation {
 
 /// What a delivery says to us. An App that anybody may install hears of strangers' jobs, rightly signed: they are ignored.
 pub(super) fn parse(delivery: &Verified, scope: &Scope, installation: Option<u64>) -> Vec<Hint> {
-    vec![hint(delivery, scope, installation)]
+    vec![read(delivery, scope, installation).0]
 }
 
-fn hint(delivery: &Verified, scope: &Scope, installation: Option<u64>) -> Hint {
+/// The same, with the run that a job belongs to.
+pub(super) fn read(delivery: &Verified, scope: &Scope, installation: Option<u64>) -> (Hint, Option<u64>) {
     match delivery.event() {
         WORKFLOW_JOB => {}
-        "ping" => return Hint::Ignored("ping"),
-        _ => return Hint::Ignored("event"),
+        "ping" => return (Hint::Ignored("ping"), None),
+        _ => return (Hint::Ignored("event"), None),
     }
     if delivery.body().len() > LARGEST {
-        return Hint::Unreadable;
+        return (Hint::Unreadable, None);
     }
-    let Ok(payload) = serde_json::from_slice::<Payload>(delivery.body()) else { return Hint::Unreadable };
+    match serde_json::from_slice::<Payload>(delivery.body()) {
+        Ok(payload) => {
+            let run = payload.workflow_job.run_id;
+            (hint(payload, scope, installation), Some(run))
+        }
+        Err(_) => (Hint::Unreadable, None),
+    }
+}
+
+fn hint(payload: Payload, scope: &Scope, installation: Option<u64>) -> Hint {
     let Payload { action, workflow_job, repository, enterprise, installation: sender } = payload;
     if installation.zip(sender).is_some_and(|(ours, theirs)| ours != theirs.id) {
         return Hint::Ignored("installation");

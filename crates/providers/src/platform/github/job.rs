@@ -5,7 +5,7 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::hex;
-use crate::platform::{Job, JobKey, JobResult, JobState};
+use crate::platform::{Job, JobKey, JobResult, JobState, Origin};
 
 /// What a key stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,13 +74,6 @@ pub(super) struct Told {
     started_at: Option<Timestamp>,
     #[serde(default)]
     completed_at: Option<Timestamp>,
-}
-
-/// Whose code a run runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Origin {
-    pub(super) public: Option<bool>,
-    pub(super) fork: Option<bool>,
 }
 
 impl Told {

@@ -1,20 +1,15 @@
 //! One job: looked at, and run again.
 
-use std::sync::PoisonError;
-
 use ::http::Method;
 use serde::Deserialize;
 
 use super::Core;
 use super::auth::Need;
 use super::budget::Priority;
-use super::job::{Key, Origin, Told, digest};
+use super::job::{Key, Told, digest};
 use super::rest::{Ask, decode};
 use super::site::encoded;
-use crate::platform::{Error, Job, JobKey};
-
-/// Runs whose origin is remembered.
-const KEPT: usize = 5_000;
+use crate::platform::{Error, Job, JobKey, Origin};
 
 #[derive(Deserialize)]
 pub(super) struct Run {
@@ -50,7 +45,7 @@ pub(super) fn repository_path(repository: &str) -> String {
     format!("/repos/{}", parts.join("/"))
 }
 
-fn unreadable(key: &JobKey) -> Error {
+pub(super) fn unreadable(key: &JobKey) -> Error {
     Error::Invalid { what: "the key of a job", detail: format!("{key} is none of GitHub's") }
 }
 
@@ -62,12 +57,12 @@ impl Core {
         let Some(state) = told.state(None) else {
             return Err(Error::Protocol { detail: format!("{key} has status {:?}", told.status) });
         };
-        let origin = self.origin(&repository, told.run_id).await?;
+        let origin = self.origin(&repository, told.run_id).await?.unwrap_or_default();
         Ok(Some(Job { key: key.clone(), ..told.job(state, &repository, origin) }))
     }
 
     /// The job that a key stands for, and its repository.
-    async fn resolve(&self, key: &Key) -> Result<Option<(String, Told)>, Error> {
+    pub(super) async fn resolve(&self, key: &Key) -> Result<Option<(String, Told)>, Error> {
         let (repository, found) = match key {
             Key::Job { repository, id, attempt: _ } => {
                 let path = format!("{}/actions/jobs/{id}", repository_path(repository));
@@ -103,32 +98,6 @@ impl Core {
         let path = format!("{}/actions/runs?per_page=1", repository_path(repository));
         let ask = Ask::get("/repos/{repository}/actions/runs", path, Need::Jobs, Priority::Demand);
         self.look(&ask).await.map(drop).map_err(|error| self.unseen(error, Need::Jobs))
-    }
-
-    /// Where the code of a run comes from.
-    async fn origin(&self, repository: &str, run: u64) -> Result<Origin, Error> {
-        if let Some(origin) = self.known_origin(repository, run) {
-            return Ok(origin);
-        }
-        let path = format!("{}/actions/runs/{run}", repository_path(repository));
-        let ask = Ask::get("/repos/{repository}/actions/runs/{id}", path, Need::Jobs, Priority::Demand);
-        let run: Run = decode(&self.ask(&ask).await?)?;
-        self.remember(repository, &run);
-        Ok(run.origin())
-    }
-
-    fn known_origin(&self, repository: &str, run: u64) -> Option<Origin> {
-        let origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
-        origins.get(&(repository.to_ascii_lowercase(), run)).copied()
-    }
-
-    pub(super) fn remember(&self, repository: &str, run: &Run) {
-        let mut origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
-        origins.insert((repository.to_ascii_lowercase(), run.id), run.origin());
-        if origins.len() > KEPT {
-            // Numbers of runs only grow: the smallest of a repository is its oldest.
-            origins.pop_first();
-        }
     }
 
     /// Asks for a job to be run again.

@@ -1,7 +1,7 @@
 //! Labels: what a runner must say of itself, and which jobs it then gets.
 
 /// What every runner of ours has.
-const OURS: &str = "self-hosted";
+pub(super) const OURS: &str = "self-hosted";
 /// Words for systems; a runner has one.
 const SYSTEMS: [&str; 3] = ["linux", "windows", "macos"];
 /// Words for architectures; a runner has one.

@@ -46,6 +46,11 @@ impl Site {
         Ok(Self { web: format!("{scheme}://{host}"), api, root })
     }
 
+    /// Whether GitHub runs it, and has machines of its own for jobs.
+    pub(super) const fn is_hosted(&self) -> bool {
+        self.root.is_empty()
+    }
+
     /// Scheme, host and port of its API.
     pub fn api(&self) -> &str {
         &self.api

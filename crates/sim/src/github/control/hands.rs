@@ -45,7 +45,12 @@ impl Simulator {
 
     /// Queues a run of a repository (`owner/name`); its number and its jobs'. Nothing, if there is no such repository.
     pub fn queue(&self, repository: &str, jobs: &[JobSpec]) -> Option<(u64, Vec<u64>)> {
-        self.world.queue(repository, jobs)
+        self.world.queue(repository, jobs, false)
+    }
+
+    /// Queues a run that somebody's fork of a repository proposes.
+    pub fn queue_from_fork(&self, repository: &str, jobs: &[JobSpec]) -> Option<(u64, Vec<u64>)> {
+        self.world.queue(repository, jobs, true)
     }
 
     /// Somebody cancels a run; whether anything of it was left.

@@ -58,6 +58,7 @@ fn act(world: &World, request: &Request<Bytes>) -> Verdict {
     let number = |text: &str| text.parse::<u64>().map_err(|_| bad(format!("'{text}' is not a number")));
     match (request.method().as_str(), parts.as_slice()) {
         ("GET", ["state"]) => Ok(view::state(world)),
+        ("GET", ["history"]) => Ok(view::history(world)),
         ("GET", ["calls"]) => Ok(view::calls(world)),
         ("GET", ["faults"]) => {
             let faults = world.faults.lock().unwrap_or_else(PoisonError::into_inner);
@@ -83,8 +84,7 @@ fn act(world: &World, request: &Request<Bytes>) -> Verdict {
         ("POST", ["jobs", job, "approve"]) => Ok(json!({ "approved": world.approve(number(job)?) })),
         ("POST", ["hooks"]) => add_hook(world, read(request)?),
         (verb, _) => {
-            let known =
-                "GET state|calls|faults, PUT faults|weather, POST runs, runs/{id}/cancel, jobs/{id}/approve, hooks";
+            let known = "GET state|history|calls|faults, PUT faults|weather, POST runs, runs/{id}/cancel, jobs/{id}/approve, hooks";
             let path = request.uri().path();
             Err((StatusCode::NOT_FOUND, format!("{verb} {path} does not exist; there are, under /sim/: {known}")))
         }
@@ -92,7 +92,7 @@ fn act(world: &World, request: &Request<Bytes>) -> Verdict {
 }
 
 fn queue(world: &World, Queue { repository, jobs }: Queue) -> Verdict {
-    let queued = world.queue(repository.as_deref().unwrap_or(REPOSITORY), &jobs);
+    let queued = world.queue(repository.as_deref().unwrap_or(REPOSITORY), &jobs, false);
     let (run, jobs) = queued.ok_or_else(|| bad("there is no such repository"))?;
     Ok(json!({ "run": run, "jobs": jobs }))
 }

@@ -1,10 +1,11 @@
 //! What an onlooker sees.
 
+use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::PoisonError;
 
-use crate::github::model::{Conclusion, Job, Runner, State, Status};
+use crate::github::model::{Conclusion, Job, Registration, Runner, State, Status};
 use crate::github::world::World;
 
 /// A job.
@@ -26,6 +27,12 @@ pub struct JobView {
     pub conclusion: Option<Conclusion>,
     /// The runner that took it.
     pub runner: Option<String>,
+    /// When it was queued, or held.
+    pub created: Timestamp,
+    /// When a runner took it.
+    pub started: Option<Timestamp>,
+    /// When it was over.
+    pub completed: Option<Timestamp>,
 }
 
 impl JobView {
@@ -39,6 +46,9 @@ impl JobView {
             status: job.status,
             conclusion: job.conclusion,
             runner: job.taken.as_ref().map(|taken| taken.name.clone()),
+            created: job.created,
+            started: job.started,
+            completed: job.completed,
         }
     }
 }
@@ -106,6 +116,18 @@ pub(super) fn state(world: &World) -> Value {
         "web": world.addresses().web, "jobs": jobs, "runners": runners, "scaleSets": scale_sets(&state),
         "hooks": hooks, "deliveries": state.deliveries.len(),
     })
+}
+
+/// Every registration there ever was: when it was made and removed, and when its runner could take a job.
+pub(super) fn history(world: &World) -> Value {
+    let state = world.state();
+    let tell = |known: &Registration| {
+        json!({
+            "id": known.id, "name": known.name, "made": known.made, "online": known.online, "offline": known.offline,
+            "removed": known.removed,
+        })
+    };
+    json!({ "runners": state.registrations.iter().map(tell).collect::<Vec<_>>() })
 }
 
 /// The calls that were made.

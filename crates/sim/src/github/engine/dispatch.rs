@@ -86,8 +86,10 @@ impl World {
         (runner.contact, runner.online, runner.offline_since) = (None, false, now);
         let expiry = if runner.ephemeral { self.limits.ephemeral_expiry } else { self.limits.runner_expiry };
         self.agenda.add(expiry, Event::RunnerExpired(id));
-        let Some(job) = runner.job else { return };
-        if runner.busy_since.is_some() {
+        let (job, busy) = (runner.job, runner.busy_since.is_some());
+        state.remember(id, |known| known.offline = Some(now));
+        let Some(job) = job else { return };
+        if busy {
             self.agenda.add(self.limits.lost, Event::Lost { job, runner: id });
         } else {
             Self::withdraw(state, job);
@@ -107,7 +109,7 @@ impl World {
 
     /// Takes a registration away. A job that it runs is lost, in a while.
     pub(crate) fn remove_runner(&self, state: &mut State, id: u64) {
-        let Some(runner) = state.runners.remove(&id) else { return };
+        let Some(runner) = state.take_runner(id, self.now()) else { return };
         runner.wake();
         let Some(job) = runner.job else { return };
         if runner.busy_since.is_some() {

@@ -45,7 +45,7 @@ impl World {
             if runner.ephemeral {
                 let gone = runner.id;
                 runner.wake();
-                state.runners.remove(&gone);
+                state.take_runner(gone, now);
             }
         }
         self.dispatch_soon();

@@ -8,7 +8,7 @@ use crate::proxmox::hex::hex;
 
 impl World {
     /// Queues a run of a repository with these jobs.
-    pub(crate) fn queue(&self, repository: &str, specs: &[JobSpec]) -> Option<(u64, Vec<u64>)> {
+    pub(crate) fn queue(&self, repository: &str, specs: &[JobSpec], fork: bool) -> Option<(u64, Vec<u64>)> {
         let now = self.now();
         let mut state = self.state();
         let repository = state.repositories.get(&repository.to_lowercase())?.name.clone();
@@ -21,9 +21,10 @@ impl World {
             workflow: "CI".to_owned(),
             number: u64::try_from(number).unwrap_or_default() + 1,
             attempt: 1,
-            event: "push".to_owned(),
+            event: if fork { "pull_request" } else { "push" }.to_owned(),
             branch: "main".to_owned(),
             sha: hex(&sha),
+            fork,
             created: now,
             updated: now,
         };

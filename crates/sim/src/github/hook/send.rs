@@ -32,6 +32,7 @@ impl World {
         let stopping = tasks.stopping();
         tasks.spawn("github webhook", async move {
             tokio::select! {
+                biased;
                 () = stopping => {}
                 () = attempt(&world, &hook, &delivery) => {}
             }
@@ -47,7 +48,7 @@ async fn attempt(world: &World, hook: &Hook, delivery: &Delivery) {
         let request = request(hook, delivery, &world.addresses());
         let answer = async {
             match &hook.receiver {
-                Receiver::Network => client::post(request).await,
+                Receiver::Network => client::post(request, world.hook_trust.clone()).await,
                 Receiver::Function(receive) => receive(request).await,
             }
         };

@@ -15,6 +15,8 @@ pub(crate) struct Run {
     pub(crate) event: String,
     pub(crate) branch: String,
     pub(crate) sha: String,
+    /// Whether it runs code of a fork of its repository.
+    pub(crate) fork: bool,
     pub(crate) created: Timestamp,
     pub(crate) updated: Timestamp,
 }

@@ -19,6 +19,19 @@ pub(crate) struct Contact {
     pub(crate) wake: Arc<Notify>,
 }
 
+/// What is remembered of a registration, also when it is gone.
+#[derive(Clone, Debug)]
+pub(crate) struct Registration {
+    pub(crate) id: u64,
+    pub(crate) name: String,
+    pub(crate) made: Timestamp,
+    /// Since when it can take a job: its runner listens.
+    pub(crate) online: Option<Timestamp>,
+    /// Since when it can take none any more: its runner is gone, or it is.
+    pub(crate) offline: Option<Timestamp>,
+    pub(crate) removed: Option<Timestamp>,
+}
+
 /// A registration.
 #[derive(Clone, Debug)]
 pub(crate) struct Runner {

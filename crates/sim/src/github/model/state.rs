@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Group, Job, Repository, Run, Runner, Scope};
+use jiff::Timestamp;
+
+use super::{Group, Job, Registration, Repository, Run, Runner, Scope};
 use crate::github::access::{Installation, Token};
 use crate::github::hook::{Delivery, Hook};
 use crate::github::scaleset::ScaleSet;
@@ -20,6 +22,8 @@ pub(crate) struct State {
     pub(crate) repositories: BTreeMap<String, Repository>,
     pub(crate) groups: Vec<Group>,
     pub(crate) runners: BTreeMap<u64, Runner>,
+    /// Every registration there ever was, the oldest first.
+    pub(crate) registrations: Vec<Registration>,
     /// Which runner opened which session.
     pub(crate) sessions: BTreeMap<String, u64>,
     pub(crate) runs: BTreeMap<u64, Run>,
@@ -34,6 +38,31 @@ impl State {
     pub(crate) fn number(&mut self) -> u64 {
         self.next += 1;
         self.next
+    }
+
+    /// Adds a registration.
+    pub(crate) fn add_runner(&mut self, runner: Runner, now: Timestamp) {
+        let (id, name) = (runner.id, runner.name.clone());
+        let known = Registration { id, name, made: now, online: None, offline: None, removed: None };
+        self.registrations.push(known);
+        self.runners.insert(id, runner);
+    }
+
+    /// Takes a registration away.
+    pub(crate) fn take_runner(&mut self, id: u64, now: Timestamp) -> Option<Runner> {
+        let taken = self.runners.remove(&id)?;
+        self.remember(id, |known| {
+            known.removed = Some(now);
+            known.offline.get_or_insert(now);
+        });
+        Some(taken)
+    }
+
+    /// Changes what is remembered of a registration.
+    pub(crate) fn remember(&mut self, id: u64, change: impl FnOnce(&mut Registration)) {
+        if let Some(known) = self.registrations.iter_mut().rfind(|known| known.id == id) {
+            change(known);
+        }
     }
 
     /// The scopes whose runners a repository's jobs may use, if their groups allow it.

@@ -30,6 +30,7 @@ impl World {
         }
         let (id, secret) = (state.number(), state.rng.uuid());
         let Register { name, scope, group, labels, work_folder, scale_set } = wanted;
+        let now = self.now();
         let runner = Runner {
             id,
             name,
@@ -44,10 +45,10 @@ impl World {
             online: false,
             job: None,
             busy_since: None,
-            offline_since: self.now(),
+            offline_since: now,
             cancelled: None,
         };
-        state.runners.insert(id, runner);
+        state.add_runner(runner, now);
         self.agenda.add(self.limits.ephemeral_expiry, Event::RunnerExpired(id));
         Some(id)
     }
@@ -63,8 +64,12 @@ impl World {
         let wake = Arc::default();
         runner.contact = Some(Contact { session: session.clone(), polls: 0, seen: Instant::now(), wake });
         runner.online = true;
-        let id = runner.id;
+        let (id, now) = (runner.id, self.now());
         state.sessions.insert(session.clone(), id);
+        state.remember(id, |known| {
+            known.online.get_or_insert(now);
+            known.offline = None;
+        });
         drop(state);
         self.agenda.add(self.limits.offline, Event::RunnerSilent(id));
         self.dispatch_soon();

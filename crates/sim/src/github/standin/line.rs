@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, header};
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
 use serde_json::{Value, json};
 
 use crate::github::runner::Credentials;
@@ -50,7 +48,7 @@ pub(super) struct Line {
 
 impl Line {
     pub(super) fn new(credentials: &Credentials, trust: Option<&Path>) -> io::Result<Self> {
-        let trust = trust.map(trusting).transpose()?;
+        let trust = trust.map(client::trusting).transpose()?;
         Ok(Self { server: credentials.server.clone(), secret: credentials.secret.clone(), trust })
     }
 
@@ -115,18 +113,4 @@ fn read(body: &Value) -> Option<Said> {
         span: Duration::try_from_secs_f64(body["seconds"].as_f64()?).ok()?,
         result: body["result"].as_str()?.to_owned(),
     }))
-}
-
-fn trusting(file: &Path) -> io::Result<Arc<rustls::ClientConfig>> {
-    let mut roots = rustls::RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(file).map_err(io::Error::other)? {
-        roots.add(certificate.map_err(io::Error::other)?).map_err(io::Error::other)?;
-    }
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(io::Error::other)?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(Arc::new(config))
 }

@@ -1,6 +1,7 @@
 //! A small client: webhooks leave with it, and the stand-in runner speaks with it.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,13 +9,29 @@ use http::{Request, Uri, header};
 use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use rustls::pki_types::ServerName;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-/// Sends a request over plain http and gives the status that was answered.
-pub(crate) async fn post(request: Request<Bytes>) -> Option<u16> {
-    exchange(request, None).await.ok().map(|(status, _)| status)
+/// Sends a request and gives the status that was answered.
+pub(crate) async fn post(request: Request<Bytes>, trust: Option<Arc<rustls::ClientConfig>>) -> Option<u16> {
+    exchange(request, trust).await.ok().map(|(status, _)| status)
+}
+
+/// Whom to believe, out of a file of certificates in PEM.
+pub fn trusting(file: &Path) -> io::Result<Arc<rustls::ClientConfig>> {
+    let mut roots = rustls::RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(file).map_err(io::Error::other)? {
+        roots.add(certificate.map_err(io::Error::other)?).map_err(io::Error::other)?;
+    }
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(Arc::new(config))
 }
 
 /// Sends a request on a connection of its own; the status and the body that were answered.

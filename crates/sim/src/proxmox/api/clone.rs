@@ -165,7 +165,8 @@ async fn make(worker: &Worker, order: &Order, source: &Config) -> Outcome<()> {
                 "close (rename) atomic file '/etc/pve/nodes/{node}/qemu-server/{newid}.conf' failed: File exists"
             )));
         }
-        state.vms.insert(order.newid, Vm::new(&order.node, Config::clone_in_progress(), now));
+        let vm = Vm::new(&order.node, Config::clone_in_progress(), now);
+        state.add_vm(order.newid, vm, order.name.clone(), now);
     }
     worker.log(format!("creating a clone of VM {} with ID {}", order.source, order.newid));
     let mut made = Vec::new();
@@ -179,7 +180,7 @@ async fn make(worker: &Worker, order: &Order, source: &Config) -> Outcome<()> {
             for volume in made {
                 let _ = disks::free(Hands::Task(worker), &order.node, &volume).await;
             }
-            world.state().vms.remove(&order.newid);
+            world.state().take_vm(order.newid, world.now());
             Err(failure.after("clone failed: "))
         }
     }

@@ -51,7 +51,7 @@ pub(super) async fn create(mut call: Call) -> Outcome {
     call.world.pause(call.world.profile.fork).await;
     call.fork("qmcreate", &vmid.to_string(), move |worker| async move {
         build(&worker, order).await.map_err(|failure| {
-            worker.world.state().vms.remove(&vmid);
+            worker.world.state().take_vm(vmid, worker.world.now());
             failure.after(&emsg)
         })
     })
@@ -92,7 +92,7 @@ fn reserve(call: &Call, node: &str, vmid: u32) -> Outcome<()> {
     }
     let mut config = Config::default();
     config.set("lock", "create");
-    state.vms.insert(vmid, Vm::new(node, config, now));
+    state.add_vm(vmid, Vm::new(node, config, now), None, now);
     Ok(())
 }
 

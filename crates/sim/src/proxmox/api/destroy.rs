@@ -64,7 +64,7 @@ async fn remove(worker: &Worker, order: &Order) -> Outcome<()> {
     if order.purge {
         worker.log(format!("purging VM {vmid} from related configurations.."));
     }
-    world.state().vms.remove(vmid);
+    world.state().take_vm(*vmid, world.now());
     Ok(())
 }
 

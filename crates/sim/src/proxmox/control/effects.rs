@@ -70,7 +70,7 @@ impl World {
             FaultId::F05 => self.backup(rule),
             FaultId::F06 => {
                 if let Some(vmid) = rule.vmid {
-                    self.state().vms.remove(&vmid);
+                    self.state().take_vm(vmid, now);
                 }
             }
             FaultId::F13 => self.leave_volume(rule),

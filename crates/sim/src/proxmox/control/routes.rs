@@ -35,6 +35,7 @@ async fn act(world: &Arc<World>, request: &Request<Bytes>) -> Verdict {
     let parts: Vec<&str> = request.uri().path().split('/').filter(|part| !part.is_empty()).skip(1).collect();
     match (request.method().as_str(), parts.as_slice()) {
         ("GET", ["state"]) => Ok(view::state(world)),
+        ("GET", ["history"]) => Ok(view::history(world)),
         ("GET", ["calls"]) => Ok(view::calls(world)),
         ("DELETE", ["calls"]) => {
             *world.calls.lock().unwrap_or_else(PoisonError::into_inner) = super::CallLog::default();
@@ -63,7 +64,7 @@ async fn act(world: &Arc<World>, request: &Request<Bytes>) -> Verdict {
             Ok(json!({ "stopped": world.power_off(vmid) }))
         }
         (verb, _) => {
-            let known = "GET state|calls|faults, PUT faults, DELETE calls, POST and DELETE locks/vm/{vmid} and \
+            let known = "GET state|history|calls|faults, PUT faults, DELETE calls, POST and DELETE locks/vm/{vmid} and \
                          locks/storage/{id}, PUT vms/{vmid}/lock, POST vms/{vmid}/power-off";
             let path = request.uri().path();
             Err((StatusCode::NOT_FOUND, format!("{verb} {path} does not exist; there are, under /sim/: {known}")))

@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 
 use serde_json::{Value, json};
 
-use crate::proxmox::model::{Run, Task};
+use crate::proxmox::model::{Life, Run, Task};
 use crate::proxmox::world::World;
 
 /// Everything there is, for tests and curious people.
@@ -45,6 +45,14 @@ pub(super) fn state(world: &World) -> Value {
         "nodes": nodes, "vms": vms, "volumes": volumes, "pools": pools, "runningTasks": running,
         "heldLocks": world.locks.held(),
     })
+}
+
+/// Every VM that a call ever made: when it was made, and when it was removed.
+pub(super) fn history(world: &World) -> Value {
+    let state = world.state();
+    let tell =
+        |life: &Life| json!({ "vmid": life.vmid, "name": life.name, "made": life.made, "removed": life.removed });
+    json!({ "vms": state.lives.iter().map(tell).collect::<Vec<_>>() })
 }
 
 /// The calls that were made.

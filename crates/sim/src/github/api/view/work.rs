@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{node_id, repository, user};
-use crate::github::model::{Job, Run, State, Status, verdict};
+use crate::github::model::{Job, Repository, Run, State, Status, verdict};
 use crate::github::world::{Addresses, moment};
 
 /// A job.
@@ -44,6 +44,12 @@ pub(crate) fn run(state: &State, at: &Addresses, run: &Run) -> Value {
     let (api, web) = (format!("{}/repos/{}", at.api, run.repository), format!("{}/{}", at.web, run.repository));
     let own = format!("{api}/actions/runs/{}", run.id);
     let owner = state.repositories.get(&run.repository).map(|known| repository(at, known, false));
+    let copy = |known: &Repository| Repository {
+        id: known.id + 1_000_000,
+        name: format!("stranger/{}", known.short()),
+        ..*known
+    };
+    let fork = state.repositories.get(&run.repository).map(|known| repository(at, &copy(known), false));
     json!({
         "id": run.id, "name": run.workflow, "node_id": node_id("WorkflowRun", run.id), "head_branch": run.branch,
         "head_sha": run.sha, "path": ".github/workflows/ci.yml", "display_title": "A change", "run_number": run.number,
@@ -62,6 +68,6 @@ pub(crate) fn run(state: &State, at: &Addresses, run: &Run) -> Value {
             "author": { "name": "Octo Cat", "email": "octocat@example.com" },
             "committer": { "name": "Octo Cat", "email": "octocat@example.com" },
         },
-        "repository": owner, "head_repository": owner,
+        "repository": owner, "head_repository": if run.fork { fork } else { owner.clone() },
     })
 }

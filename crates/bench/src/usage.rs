@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 const TICKS: f64 = 100.0;
 
 /// Seconds of processor time so far, its own and the kernel's for it.
-pub(super) fn processor_seconds(pid: u32) -> Result<f64> {
+pub(crate) fn processor_seconds(pid: u32) -> Result<f64> {
     let line = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
     ticks(&line).map(|ticks| ticks / TICKS).context("the kernel tells no processor time")
 }
@@ -19,7 +19,7 @@ fn ticks(line: &str) -> Option<f64> {
 }
 
 /// The most memory that a process ever held, in megabytes.
-pub(super) fn peak_megabytes(pid: u32) -> Result<f64> {
+pub(crate) fn peak_megabytes(pid: u32) -> Result<f64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let peak =
         status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().split(' ').next()?.parse::<f64>().ok());

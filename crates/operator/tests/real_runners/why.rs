@@ -1,0 +1,99 @@
+//! `hyperfleet why`, asked about jobs that really wait.
+
+use std::process::Command;
+
+use http::Method;
+use serde_json::{Value, json};
+use sim::github::{ORGANIZATION, PUBLIC_REPOSITORY, REPOSITORY};
+use testenv::{Program, Stream, eventually};
+
+use crate::works::{SOON, Works};
+
+/// A job that was queued, and its run.
+struct Queued {
+    job: u64,
+    run: u64,
+}
+
+async fn queue(works: &Works, repository: &str, labels: &[&str]) -> Queued {
+    let job = json!({ "name": "build", "seconds": 0.2, "labels": labels });
+    let queued = works.github.ask(Method::POST, "/sim/runs", &json!({ "repository": repository, "jobs": [job] })).await;
+    Queued { job: queued["jobs"][0].as_u64().unwrap(), run: queued["run"].as_u64().unwrap() }
+}
+
+async fn cancel(works: &Works, queued: &Queued) {
+    works.github.ask(Method::POST, &format!("/sim/runs/{}/cancel", queued.run), &Value::Null).await;
+}
+
+/// Waits until a person who asks about the job is told this.
+async fn answers(works: &Works, queued: &Queued, words: &str) {
+    let mut told = Vec::new();
+    let answered = async {
+        loop {
+            let line = why(works, queued.job).await;
+            if line.contains(words) {
+                return;
+            }
+            if told.last() != Some(&line) {
+                told.push(line);
+            }
+        }
+    };
+    if tokio::time::timeout(SOON, answered).await.is_err() {
+        panic!("nobody was told {words:?}, but {told:#?}");
+    }
+}
+
+/// The first line of the answer.
+async fn why(works: &Works, job: u64) -> String {
+    let page = format!("/job/{job}");
+    let name = eventually("the job is known", SOON, async || {
+        let known = works.known().await;
+        let own = known.into_iter().find(|own| own.spec.url.as_ref().is_some_and(|url| url.as_str().ends_with(&page)));
+        own.and_then(|own| own.metadata.name)
+    });
+    let mut command = Command::new(works.town.program("hyperfleet"));
+    command.args(["why", &format!("runnerjob/{}", name.await), "-n", &works.town.namespace]);
+    let program = Program::start(command.env("KUBECONFIG", works.town.plane.kubeconfig()));
+    let ended = program.wait(SOON).await;
+    let lines = program.lines();
+    assert!(ended.success(), "{lines:?}");
+    lines.into_iter().find(|line| line.stream == Stream::Out).map(|line| line.text).unwrap_or_default()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_person_is_told_the_one_thing_that_a_job_waits_for() {
+    let works = Works::new("why", 1).await;
+    let operator = works.operator(0);
+    works.by_webhook(1, ORGANIZATION).await;
+    let fitting = ["self-hosted", "linux"];
+
+    let strange = queue(&works, REPOSITORY, &["self-hosted", "gpu"]).await;
+    let open = queue(&works, PUBLIC_REPOSITORY, &fitting).await;
+    answers(&works, &strange, "is served by no pool: no pool of source ghes fits; the closest, forks, lacks gpu").await;
+    answers(&works, &open, "is allowed in no pool: the job is of a public repository, which pool forks does not").await;
+
+    works.shut(true);
+    let [first, second] = [queue(&works, REPOSITORY, &fitting).await, queue(&works, REPOSITORY, &fitting).await];
+    answers(&works, &first, "waits for its VM to boot").await;
+    answers(&works, &second, "waits for a machine to become free (runnerpool/forks)").await;
+    works.shut(false);
+    works.done(&[first.job, second.job], || operator.output()).await;
+
+    let limit = json!([{ "kind": "primary-limit", "path": "generate-jitconfig", "times": 0 }]);
+    works.github.ask(Method::PUT, "/sim/faults", &limit).await;
+    let limited = queue(&works, REPOSITORY, &fitting).await;
+    answers(&works, &limited, "waits for the platform's request limit").await;
+    cancel(&works, &limited).await;
+    works.github.ask(Method::PUT, "/sim/faults", &json!([])).await;
+
+    let huge = json!({ "spec": { "resources": { "memory": "900Gi" } } }).to_string();
+    works.town.kubectl(&["patch", "hypervisormachinetemplate", "debian-12", "--type=merge", "-p", &huge]).await;
+    let large = queue(&works, REPOSITORY, &fitting).await;
+    answers(&works, &large, "waits for a node with room").await;
+    cancel(&works, &large).await;
+
+    works.town.hypervisor.program.kill();
+    let last = queue(&works, REPOSITORY, &fitting).await;
+    answers(&works, &last, "waits for its hypervisor cluster (hypervisorcluster/pve)").await;
+}

@@ -1,0 +1,225 @@
+//! The works: a town with a GitHub whose jobs it serves, an image with a runner in it, and one address in front of replicas.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use api::{MachineClaim, RunnerJob, RunnerSource};
+use http::Method;
+use kube::Api;
+use kube::api::ListParams;
+use serde_json::{Value, json};
+use sim::github::{CLIENT_ID, HOOK_SECRET, INSTALLATION_ID, ORGANIZATION, PERSONAL_TOKEN, REPOSITORY};
+use tempfile::TempDir;
+use testenv::{Balancer, Blueprint, Program, Simulated, Town, eventually, story};
+
+/// How long anything may take on a busy machine.
+pub(crate) const SOON: Duration = Duration::from_mins(3);
+
+/// A look every now and then: each is a connection of its own.
+const PAUSE: Duration = Duration::from_millis(200);
+
+pub(crate) struct Works {
+    pub(crate) town: Town,
+    pub(crate) github: Simulated,
+    /// What the hypervisor had before.
+    before: Value,
+    /// What machines reach, and what the platform reaches.
+    doors: [Balancer; 2],
+    certificate: PathBuf,
+    queued: AtomicUsize,
+    _image: TempDir,
+}
+
+impl Works {
+    /// Everything but operators, with room for so many of them.
+    pub(crate) async fn new(name: &str, replicas: usize) -> Self {
+        let image = image();
+        let roles = ["fleet", "bootstrap", "ingress"].map(|set| file(&format!("deploy/rbac/{set}.yaml")));
+        let (program, crds) = (Path::new(env!("CARGO_BIN_EXE_hyperfleet")), api::crds());
+        let runners = Some(image.path());
+        let town = Town::new(Blueprint { name, crds: &crds, roles: &roles, program, profile: "zero", runners }).await;
+        let certificate = town.certificate();
+        let (hooks, key) = (text(&certificate.join("ca.crt")), text(&town.files().join("app.pem")));
+        let flags = ["--faster", "10", "--unlimited", "--hook-ca-file", &hooks, "--app-key-file", &key];
+        let github = town.simulate("github", &flags).await;
+        // Images trust whom their owner trusts.
+        std::fs::copy(github.ca_file(), image.path().join("ca.pem")).unwrap();
+        let before = town.there().await;
+        let doors = [Balancer::new(replicas).await, Balancer::new(replicas).await];
+        Self { town, github, before, doors, certificate, queued: AtomicUsize::new(0), _image: image }
+    }
+
+    /// Starts a replica, over TLS on all sides.
+    pub(crate) fn operator(&self, replica: usize) -> Program {
+        let [machines, platform] = &self.doors;
+        let mut command = self.town.operator();
+        command
+            .args(["--leader-elect=true", "--leader-election-lease-duration=3s"])
+            .args(["--leader-election-renew-deadline=2s", "--leader-election-retry-period=1s"])
+            .arg("--platform-allowed-addresses=127.0.0.0/8")
+            .arg(format!("--bootstrap-listen=127.0.0.1:{}", machines.backend(replica)))
+            .arg(format!("--bootstrap-advertise=https://127.0.0.1:{}", machines.port()))
+            .arg(format!("--ingress-listen=127.0.0.1:{}", platform.backend(replica)))
+            .arg(format!("--ingress-cert-path={}", self.certificate.display()))
+            .env("POD_NAME", format!("hyperfleet-{replica}"))
+            .env("SSL_CERT_FILE", self.github.ca_file());
+        Program::start(&command)
+    }
+
+    /// The story `github-actions`: an App, and demand by message session. A pool of at most `max`.
+    pub(crate) async fn by_session(&self, max: u32) {
+        let key = file_at(&self.town.files().join("app.pem"));
+        self.settle("github-actions", max, |secret, source| {
+            *secret = json!({
+                "app-id": CLIENT_ID, "installation-id": INSTALLATION_ID.to_string(), "private-key": key,
+            });
+            source["github"]["scope"] = json!({ "organization": ORGANIZATION });
+            source["github"].as_object_mut().unwrap().remove("runnerGroup");
+        })
+        .await;
+    }
+
+    /// The story `github-webhook`: a token, and demand by webhooks of an organisation (`acme`) or of a repository. The code of
+    /// strangers is not let in.
+    pub(crate) async fn by_webhook(&self, max: u32, owner: &str) {
+        let kind = if owner.contains('/') { "repository" } else { "organization" };
+        self.settle("github-webhook", max, |secret, source| {
+            *secret = json!({ "pat-token": PERSONAL_TOKEN, "webhook-secret": HOOK_SECRET });
+            source["github"]["scope"] = json!({ kind: owner });
+        })
+        .await;
+        let sources: Api<RunnerSource> = Api::namespaced(self.town.plane.client(), &self.town.namespace);
+        let path = async || sources.get("ghes").await.unwrap().status?.webhook_path;
+        let path = eventually("deliveries have a path", SOON, path).await;
+        let url = format!("https://127.0.0.1:{}{path}", self.doors[1].port());
+        self.github.ask(Method::POST, "/sim/hooks", &json!({ "owner": owner, "url": url })).await;
+    }
+
+    /// Shuts the door between machines and operators, or opens it again.
+    pub(crate) fn shut(&self, shut: bool) {
+        self.doors[0].shut(shut);
+    }
+
+    /// Applies a story with what is particular to this place, and waits until it can be used.
+    async fn settle(&self, name: &str, max: u32, change: impl Fn(&mut Value, &mut Value)) {
+        let mut objects = story(&self.town, &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name));
+        let found = objects.iter().find(|object| object["kind"] == "RunnerSource").unwrap();
+        let (mut secret, mut source) = (Value::Null, found["spec"].clone());
+        source["url"] = json!(self.github.address);
+        change(&mut secret, &mut source);
+        for object in &mut objects {
+            match object["kind"].as_str().unwrap() {
+                "Secret" if object["stringData"]["tokenId"].is_null() => object["stringData"] = secret.clone(),
+                "RunnerSource" => object["spec"] = source.clone(),
+                "RunnerPool" => {
+                    object["spec"]["scaling"] = json!({ "maxReplicas": max, "scaleDownDelay": "3s" });
+                    object["spec"]["labels"] = json!(["self-hosted", "linux", "x64"]);
+                    object["spec"]["trust"] = json!({});
+                    // Whatever ends goes at once.
+                    object["spec"]["lifecycle"].as_object_mut().unwrap().remove("ttl");
+                }
+                _ => {}
+            }
+        }
+        self.town.apply(&objects).await;
+        let kinds = ["hypervisormachinetemplate/debian-12=TemplateValid", "runnersource=Ready"];
+        for (kind, condition) in kinds.iter().filter_map(|kind| kind.split_once('=')) {
+            let condition = format!("--for=condition={condition}");
+            let what: &[&str] = if kind.contains('/') { &[kind] } else { &[kind, "--all"] };
+            let arguments = [&["wait", &condition, "--timeout=120s"], what].concat();
+            self.town.kubectl(&arguments).await;
+        }
+    }
+
+    /// Queues jobs that take so long, each with a name of its own; their numbers.
+    pub(crate) async fn queue(&self, count: usize, seconds: f64) -> Vec<u64> {
+        let named = |_| format!("build-{}", self.queued.fetch_add(1, Ordering::Relaxed));
+        let jobs: Vec<Value> = (0..count).map(named).map(|name| json!({ "name": name, "seconds": seconds })).collect();
+        let queued = self.github.ask(Method::POST, "/sim/runs", &json!({ "jobs": jobs })).await;
+        queued["jobs"].as_array().unwrap().iter().filter_map(Value::as_u64).collect()
+    }
+
+    /// Every job as the platform has it.
+    pub(crate) async fn jobs(&self) -> Vec<Value> {
+        self.github.get("/sim/state").await["jobs"].as_array().unwrap().clone()
+    }
+
+    /// Waits until all these jobs have ended at the platform.
+    pub(crate) async fn done(&self, jobs: &[u64], said: impl Fn() -> String) {
+        let done = async || {
+            tokio::time::sleep(PAUSE).await;
+            let all = self.jobs().await;
+            let open = all.iter().filter(|job| job["status"] != "completed");
+            (!open.filter_map(|job| job["id"].as_u64()).any(|id| jobs.contains(&id))).then_some(())
+        };
+        if tokio::time::timeout(SOON, eventually("all jobs have ended", SOON * 2, done)).await.is_err() {
+            panic!("{}\n{}\n{}", self.told().await, said(), self.github.program.output());
+        }
+    }
+
+    /// Waits until nothing is left on the hypervisor, the platform and the cluster.
+    pub(crate) async fn cleared(&self, said: impl Fn() -> String) {
+        let clear = async || {
+            tokio::time::sleep(PAUSE).await;
+            self.leftovers().await.is_empty().then_some(())
+        };
+        if tokio::time::timeout(SOON, eventually("nothing is left", SOON * 2, clear)).await.is_err() {
+            panic!("{}\n{}\n{}", self.leftovers().await, self.told().await, said());
+        }
+    }
+
+    /// What is left anywhere beside what was there before; empty if nothing is.
+    async fn leftovers(&self) -> String {
+        let runners = self.github.get("/sim/state").await["runners"].clone();
+        let claims = self.claims().list(&ListParams::default()).await.unwrap().items.len();
+        let there = self.town.there().await;
+        if claims == 0 && runners == json!([]) && there == self.before {
+            return String::new();
+        }
+        format!("{claims} claims; runners: {runners}; on the hypervisor: {there}")
+    }
+
+    /// What a person would look at.
+    pub(crate) async fn told(&self) -> String {
+        self.town.kubectl(&["get", "runnersources,runnerpools,runnerjobs,machineclaims", "-o", "wide"]).await
+    }
+
+    pub(crate) fn claims(&self) -> Api<MachineClaim> {
+        Api::namespaced(self.town.plane.client(), &self.town.namespace)
+    }
+
+    /// Every job as we know it.
+    pub(crate) async fn known(&self) -> Vec<RunnerJob> {
+        let known: Api<RunnerJob> = Api::namespaced(self.town.plane.client(), &self.town.namespace);
+        known.list(&ListParams::default()).await.unwrap().items
+    }
+}
+
+/// What an image has: the stand-in where GitHub's runner is, and whom it trusts.
+fn image() -> TempDir {
+    let image = TempDir::new().unwrap();
+    let (home, trust) = (image.path().join("actions-runner"), image.path().join("ca.pem"));
+    std::fs::create_dir_all(home.join("bin")).unwrap();
+    let listener = home.join("bin/Runner.Listener");
+    let program = Path::new(env!("CARGO_BIN_EXE_hyperfleet")).with_file_name("hyperfleet-sim");
+    if std::fs::hard_link(&program, &listener).is_err() {
+        std::fs::copy(&program, &listener).unwrap();
+    }
+    std::fs::write(home.join(".env"), format!("SSL_CERT_FILE={}\n", trust.display())).unwrap();
+    std::fs::set_permissions(image.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    image
+}
+
+fn file(path: &str) -> String {
+    file_at(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path))
+}
+
+fn file_at(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap()
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
