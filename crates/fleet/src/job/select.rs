@@ -135,14 +135,12 @@ pub fn endangers(job: &RunnerJob, candidate: &Candidate, tells: Tells) -> bool {
         return false;
     }
     let (origin, pool) = (Origin::of(job, tells), &*candidate.pool);
-    match queue_of(job) {
-        Some(queue) => pool.metadata.name.as_deref() == Some(queue) && stance(origin, pool) != Stance::Trusts,
-        None => {
-            let may_come = origin.public_repository != Fact::Yes || pool.spec.trust.public_repositories;
-            let is_fork = matches!(origin.fork, Fact::Yes | Fact::Unasked) && !pool.spec.trust.forks;
-            candidate.missing.is_empty() && may_come && is_fork
-        }
+    if let Some(queue) = queue_of(job) {
+        return pool.metadata.name.as_deref() == Some(queue) && stance(origin, pool) != Stance::Trusts;
     }
+    let may_come = origin.public_repository != Fact::Yes || pool.spec.trust.public_repositories;
+    let is_fork = matches!(origin.fork, Fact::Yes | Fact::Unasked) && !pool.spec.trust.forks;
+    candidate.missing.is_empty() && may_come && is_fork
 }
 
 /// The pool in whose queue the platform has put a job; none where demand is not learnt of in queue sessions.

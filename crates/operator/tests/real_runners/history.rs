@@ -51,11 +51,11 @@ pub(crate) fn most(spans: impl IntoIterator<Item = Span>) -> usize {
 pub(crate) async fn machines(works: &Works) -> BTreeMap<String, Span> {
     let history = works.town.hypervisor.get("/sim/history").await;
     let vms = history["vms"].as_array().unwrap().iter();
-    let named =
+    let spans =
         vms.map(|vm| (vm["name"].as_str().unwrap_or_default().to_owned(), Span::of(vm, "made", "removed").unwrap()));
-    let all: Vec<(String, Span)> = named.collect();
-    let names: BTreeSet<&String> = all.iter().map(|(name, _)| name).collect();
-    assert_eq!(names.len(), all.len(), "a VM was made twice: {all:?}");
+    let all: Vec<(String, Span)> = spans.collect();
+    let distinct: BTreeSet<&String> = all.iter().map(|(name, _)| name).collect();
+    assert_eq!(distinct.len(), all.len(), "a VM was made twice: {all:?}");
     all.into_iter().collect()
 }
 

@@ -11,9 +11,10 @@ const JOBS: usize = 50;
 /// Jobs that come all at once are done, each on its own machine; how many machines were made.
 async fn fifty(works: &Works) {
     let operator = works.operator(0);
-    match works.town.namespace.starts_with("hooks") {
-        true => works.by_webhook(50, REPOSITORY).await,
-        false => works.by_session(50).await,
+    if works.town.namespace.starts_with("hooks") {
+        works.by_webhook(50, REPOSITORY).await;
+    } else {
+        works.by_session(50).await;
     }
     let watch = Stopwatch::start();
     let jobs = works.queue(JOBS, 2.0).await;

@@ -28,7 +28,7 @@ async fn killed(jobs: usize, max: u32, kills: u64) {
     for kill in 0..kills {
         let rest = jobs - queued.len();
         let batch = if kill + 1 == kills { rest } else { rest.min(1 + jobs / usize::try_from(kills).unwrap()) };
-        queued.extend(works.queue(batch, 1.0 + dice.below(4) as f64).await);
+        queued.extend(works.queue(batch, f64::from(1 + u32::try_from(dice.below(4)).unwrap())).await);
         tokio::time::sleep(Duration::from_millis(300 + dice.below(3_500))).await;
         let dies = usize::try_from(dice.below(2)).unwrap();
         replicas[dies].kill();

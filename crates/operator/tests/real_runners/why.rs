@@ -26,12 +26,12 @@ async fn cancel(works: &Works, queued: &Queued) {
 }
 
 /// Waits until a person who asks about the job is told this.
-async fn answers(works: &Works, queued: &Queued, words: &str) {
+async fn answers(works: &Works, queued: &Queued, expected: &str) {
     let mut told = Vec::new();
     let answered = async {
         loop {
             let line = why(works, queued.job).await;
-            if line.contains(words) {
+            if line.contains(expected) {
                 return;
             }
             if told.last() != Some(&line) {
@@ -39,9 +39,8 @@ async fn answers(works: &Works, queued: &Queued, words: &str) {
             }
         }
     };
-    if tokio::time::timeout(SOON, answered).await.is_err() {
-        panic!("nobody was told {words:?}, but {told:#?}");
-    }
+    let answered = tokio::time::timeout(SOON, answered).await;
+    assert!(answered.is_ok(), "nobody was told {expected:?}, but {told:#?}");
 }
 
 /// The first line of the answer.

@@ -10,7 +10,7 @@ use http::Method;
 use kube::Api;
 use kube::api::ListParams;
 use serde_json::{Value, json};
-use sim::github::{CLIENT_ID, HOOK_SECRET, INSTALLATION_ID, ORGANIZATION, PERSONAL_TOKEN, REPOSITORY};
+use sim::github::{CLIENT_ID, HOOK_SECRET, INSTALLATION_ID, ORGANIZATION, PERSONAL_TOKEN};
 use tempfile::TempDir;
 use testenv::{Balancer, Blueprint, Program, Simulated, Town, eventually, story};
 
@@ -154,9 +154,8 @@ impl Works {
             let open = all.iter().filter(|job| job["status"] != "completed");
             (!open.filter_map(|job| job["id"].as_u64()).any(|id| jobs.contains(&id))).then_some(())
         };
-        if tokio::time::timeout(SOON, eventually("all jobs have ended", SOON * 2, done)).await.is_err() {
-            panic!("{}\n{}\n{}", self.told().await, said(), self.github.program.output());
-        }
+        let ended = tokio::time::timeout(SOON, eventually("all jobs have ended", SOON * 2, done)).await;
+        assert!(ended.is_ok(), "{}\n{}\n{}", self.told().await, said(), self.github.program.output());
     }
 
     /// Waits until nothing is left on the hypervisor, the platform and the cluster.
@@ -165,9 +164,8 @@ impl Works {
             tokio::time::sleep(PAUSE).await;
             self.leftovers().await.is_empty().then_some(())
         };
-        if tokio::time::timeout(SOON, eventually("nothing is left", SOON * 2, clear)).await.is_err() {
-            panic!("{}\n{}\n{}", self.leftovers().await, self.told().await, said());
-        }
+        let cleared = tokio::time::timeout(SOON, eventually("nothing is left", SOON * 2, clear)).await;
+        assert!(cleared.is_ok(), "{}\n{}\n{}", self.leftovers().await, self.told().await, said());
     }
 
     /// What is left anywhere beside what was there before; empty if nothing is.

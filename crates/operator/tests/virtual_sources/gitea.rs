@@ -37,7 +37,7 @@ impl Server {
     fn answer(&self, path: &str) -> Option<Value> {
         let jobs = self.0.lock().unwrap().clone();
         if let Some((_, id)) = path.split_once("/actions/jobs/") {
-            return jobs.into_iter().find(|job| job["id"].to_string() == id);
+            return jobs.into_iter().find(|job| id.parse().is_ok_and(|id: u64| job["id"] == id));
         }
         Some(match path {
             "/api/v1/version" => json!({ "version": "1.26.2" }),
