@@ -85,8 +85,9 @@ impl Works {
     /// strangers is not let in.
     pub(crate) async fn by_webhook(&self, max: u32, owner: &str) {
         let kind = if owner.contains('/') { "repository" } else { "organization" };
+        let authority = std::fs::read_to_string(self.github.ca_file()).unwrap();
         self.settle("github-webhook", max, |secret, source| {
-            *secret = json!({ "pat-token": PERSONAL_TOKEN, "webhook-secret": HOOK_SECRET });
+            *secret = json!({ "pat-token": PERSONAL_TOKEN, "webhook-secret": HOOK_SECRET, "ca.crt": authority });
             source["github"]["scope"] = json!({ kind: owner });
         })
         .await;
