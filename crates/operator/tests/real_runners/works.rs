@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use sim::github::{CLIENT_ID, HOOK_SECRET, INSTALLATION_ID, ORGANIZATION, PERSONAL_TOKEN};
 use tempfile::TempDir;
 use testenv::{Balancer, Blueprint, Program, Simulated, Town, eventually, story};
+use tokio::sync::{Mutex, MutexGuard};
 
 /// How long anything may take on a busy machine.
 pub(crate) const SOON: Duration = Duration::from_mins(3);
@@ -30,11 +31,16 @@ pub(crate) struct Works {
     certificate: PathBuf,
     queued: AtomicUsize,
     _image: TempDir,
+    _turn: MutexGuard<'static, ()>,
 }
+
+/// One of them at a time: fifty machines with their agents and runners are a load for two cores already.
+static TURN: Mutex<()> = Mutex::const_new(());
 
 impl Works {
     /// Everything but operators, with room for so many of them.
     pub(crate) async fn new(name: &str, replicas: usize) -> Self {
+        let turn = TURN.lock().await;
         let image = image();
         let roles = ["fleet", "bootstrap", "ingress"].map(|set| file(&format!("deploy/rbac/{set}.yaml")));
         let (program, crds) = (Path::new(env!("CARGO_BIN_EXE_hyperfleet")), api::crds());
@@ -48,7 +54,7 @@ impl Works {
         std::fs::copy(github.ca_file(), image.path().join("ca.pem")).unwrap();
         let before = town.there().await;
         let doors = [Balancer::new(replicas).await, Balancer::new(replicas).await];
-        Self { town, github, before, doors, certificate, queued: AtomicUsize::new(0), _image: image }
+        Self { town, github, before, doors, certificate, queued: AtomicUsize::new(0), _image: image, _turn: turn }
     }
 
     /// Starts a replica, over TLS on all sides.
