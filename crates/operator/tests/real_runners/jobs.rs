@@ -30,7 +30,7 @@ async fn fifty(works: &Works) {
         done.as_secs_f64(),
         watch.elapsed().as_secs_f64()
     );
-    // A job that is over before it was told to have begun looks as if its machine had been taken from it.
+    // Up to four more were seen on a busy machine; why is not known, and far more would be a fault.
     assert!((JOBS..=JOBS + JOBS / 5).contains(&made), "{made} machines for {JOBS} jobs");
     operator.signal(Signal::Terminate);
     assert!(operator.wait(SOON).await.success(), "{}", operator.output());
@@ -42,7 +42,7 @@ async fn p7_p11_fifty_jobs_of_a_queue_session_get_a_machine_each_and_nothing_is_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "minutes where two cores serve it: make soak"]
+#[ignore = "does not pass reliably yet, and nobody knows why: make soak"]
 async fn soak_fifty_jobs_told_by_webhooks_get_a_machine_each_and_nothing_is_left() {
     fifty(&Works::new("hooks", 1).await).await;
 }
