@@ -199,6 +199,9 @@ fn merged(observed: &Observed, job: &RunnerJob, now: Timestamp) -> Option<Runner
     if seen > state_of(job) {
         (status.state, status.result) = (Some(seen), result);
     }
+    if seen >= JobState::Assigned {
+        hold(observed, &mut status);
+    }
     if seen >= JobState::Running {
         let began = started_at.or_else(|| (seen == JobState::Running).then_some(now));
         status.started_at = status.started_at.or_else(|| began.map(Moment::from));
@@ -206,12 +209,31 @@ fn merged(observed: &Observed, job: &RunnerJob, now: Timestamp) -> Option<Runner
     if seen == JobState::Completed {
         status.ended_at = Some(Moment::from(ended_at.unwrap_or(now)));
     }
-    let taken = observed.claim.clone().filter(|_| seen >= JobState::Assigned);
-    status.claim_ref = status.claim_ref.or_else(|| taken.map(|name| LocalRef { name }));
     learn(&observed.sight, job, &mut status);
     job::settle(&mut status, job.metadata.generation, now);
     (status != before).then_some(status)
 }
+
+/// Keeps who has the job: the runner that the platform names, and the claim whose it is, if that is known yet; else
+/// [`crate::job`] finds it. A platform that starts a job once more may do so under its old key; the runner that began
+/// last has it then, whatever is told late of the one before.
+fn hold(observed: &Observed, status: &mut RunnerJobStatus) {
+    let claim = observed.claim.clone().map(|name| LocalRef { name });
+    let named = observed.sight.runner.as_ref().filter(|name| (1..=RUNNER_NAME).contains(&name.len()));
+    let other = named.is_some() && status.runner.is_some() && named != status.runner.as_ref();
+    let began = observed.sight.started_at;
+    let later = began > status.started_at.as_ref().map(Moment::timestamp);
+    if other && (later || observed.certain) {
+        (status.runner, status.claim_ref) = (named.cloned(), claim);
+        status.started_at = began.map(Moment::from).or_else(|| status.started_at.take());
+    } else if !other {
+        status.runner = status.runner.take().or_else(|| named.cloned());
+        status.claim_ref = status.claim_ref.take().or(claim);
+    }
+}
+
+/// Letters of a runner's name that are kept: ours are shorter, and who has a longer one is somebody else.
+const RUNNER_NAME: usize = 255;
 
 /// Keeps what nobody said of the job's origin before; that it is of strangers is kept whoever said what before.
 fn learn(sight: &Sight, job: &RunnerJob, status: &mut RunnerJobStatus) {

@@ -11,6 +11,7 @@
 //! write with which the pool does so is the only one; and what passes quickly is not written at all.
 
 mod end;
+mod holder;
 mod loss;
 mod pause;
 mod select;
@@ -46,7 +47,7 @@ pub struct Observed {
     pub pools: Vec<Candidate>,
     /// The source it came from, if that is still there.
     pub source: Option<Arc<RunnerSource>>,
-    /// The claims made for it (by label), and the one that `status.claimRef` names.
+    /// The claims made for it (by label), the one that `status.claimRef` names, and the one whose runner has it.
     pub claims: Vec<Arc<MachineClaim>>,
     /// Whether the node is gone on which the claim of `status.claimRef` has its VM, as its cluster says.
     pub node_gone: bool,
@@ -145,7 +146,7 @@ type JobPlan = Plan<Step, RunnerJobStatus>;
 
 /// A runner has it: all that can be said is whether it was lost with its machine.
 fn running(observed: &Observed, now: Timestamp) -> JobPlan {
-    let status = loss::noted(observed, now);
+    let status = loss::noted(observed, holder::found(observed), now);
     Plan { status: told(observed, status, now), ..Plan::rest() }
 }
 

@@ -2,7 +2,6 @@
 
 mod going;
 pub mod hypervisor_clusters;
-mod index;
 pub mod machine_claims;
 pub mod machine_templates;
 pub mod runner_jobs;

@@ -20,6 +20,7 @@ pub mod cli;
 pub mod controllers;
 mod drawer;
 mod each;
+mod index;
 pub mod ingress;
 pub mod manifest;
 pub mod outpost;

@@ -36,6 +36,10 @@ pub struct RunnerJobStatus {
     /// Pool that serves the job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool_ref: Option<LocalRef>,
+    /// Name of the runner that has the job, as the platform says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 255))]
+    pub runner: Option<String>,
     /// Claim whose runner has the job; set once the platform names the runner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claim_ref: Option<LocalRef>,

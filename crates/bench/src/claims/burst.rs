@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use kube::api::PostParams;
 use sim::proxmox::Simulator;
-use testenv::{Audit, Signal, Stopwatch, eventually};
+use testenv::{Audit, Signal, eventually};
 use tokio::time::Instant;
 
 use super::MACHINES;
@@ -27,17 +27,15 @@ pub(super) struct Crowded {
 }
 
 /// Makes a thousand claims while the operator stands still, lets it go, and compares how long it takes to ask for all
-/// clones with what the API server takes for as many writes as the operator's when it has nothing else to do: it takes the
-/// claims themselves while the operator stands still.
+/// clones with what the API server takes for as many writes as the operator's when it has nothing else to do.
 pub(super) async fn measure(figures: &mut Figures) -> Result<Crowded> {
     let (simulator, address) = town::hypervisor().await?;
     let town = Town::new(&address, &[]).await?;
 
     let (mark, pid) = (town.plane.audit_mark().await, town.operator.pid());
     town.operator.signal(Signal::Stop);
-    let watch = Stopwatch::start();
+    let creates = ceiling::creates_per_second().await?;
     create(&town).await?;
-    let creates = ceiling::per_second(MACHINES, &watch);
     let (started, used) = (Instant::now(), processor_seconds(pid)?);
     town.operator.signal(Signal::Continue);
     let last = eventually("every clone is asked for", LONG, async || last_call(&simulator)).await;

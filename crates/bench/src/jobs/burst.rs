@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::Result;
-use testenv::{Audit, Signal, Stopwatch, eventually};
+use testenv::{Audit, Signal, eventually};
 use tokio::time::Instant;
 
 use super::claims::MACHINES;
@@ -13,9 +13,9 @@ use super::claims::burst::{count, writes};
 use super::scene::Scene;
 use super::town::first_calls;
 use super::usage::{peak_megabytes, processor_seconds};
-use crate::ceiling::{self, OBJECTS, WARM_UP};
+use crate::ceiling;
 use crate::figures::Figures;
-use crate::world::{PARALLEL, World};
+use crate::world::PARALLEL;
 
 /// How long a burst may take before it counts as stuck.
 const LONG: Duration = Duration::from_mins(10);
@@ -26,7 +26,7 @@ pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
     let scene = Scene::new().await?;
     let (town, hypervisor, pid) = (&scene.town, &scene.hypervisor, scene.town.operator.pid());
     town.operator.signal(Signal::Stop);
-    let creates = creates_per_second().await?;
+    let creates = ceiling::creates_per_second().await?;
     town.operator.signal(Signal::Continue);
 
     let deliveries = scene.platform.queue(MACHINES).await?;
@@ -70,13 +70,4 @@ fn tell(audit: &Audit) {
     for (count, kind) in kinds {
         let _ = writeln!(std::io::stderr().lock(), "  {count:>6} {kind}");
     }
-}
-
-/// What the API server takes when it has nothing else to do: jobs, in a namespace that nobody looks at.
-pub(super) async fn creates_per_second() -> Result<f64> {
-    let world = World::new().await?;
-    world.create_jobs(OBJECTS, WARM_UP).await?;
-    let watch = Stopwatch::start();
-    world.create_jobs(0, OBJECTS).await?;
-    Ok(ceiling::per_second(OBJECTS, &watch))
 }

@@ -8,12 +8,11 @@ use http::StatusCode;
 use serde_json::json;
 use testenv::{Stopwatch, eventually};
 
-use super::burst::creates_per_second;
 use super::courier::Courier;
 use super::platform::Platform;
 use super::scene::furnish;
 use super::town::{self, SOON, Town};
-use crate::ceiling::{OBJECTS, per_second};
+use crate::ceiling::{OBJECTS, creates_per_second, per_second};
 use crate::figures::Figures;
 use crate::world::PARALLEL;
 

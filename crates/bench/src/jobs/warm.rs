@@ -30,8 +30,8 @@ const JOBS: usize = 20;
 /// Machines that wait for them.
 const WARM: usize = 3;
 
-/// How long a job takes.
-const SECONDS: f64 = 0.5;
+/// How long a job takes: longer than the news that it is under way.
+const SECONDS: f64 = 3.0;
 
 pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
     let (platform, port) = (Platform::start().await?, town::free_port()?);
@@ -68,20 +68,23 @@ async fn deliver(platform: &Platform, courier: &Courier) -> Result<Infallible> {
 async fn jobs(town: &Town, platform: &Platform) -> Result<Vec<f64>> {
     let mut claims = watcher(town.claims(), watcher::Config::default()).applied_objects().boxed();
     let (mut busy, mut took) = (BTreeSet::new(), Vec::new());
-    for _ in 0..JOBS {
+    for number in 0..JOBS {
         eventually("a runner waits", SOON, async || {
             platform.simulator.runners().iter().any(|runner| runner.online && !runner.busy).then_some(())
         })
         .await;
         let queued = Instant::now();
         platform.queue_one(SECONDS)?;
-        loop {
-            let claim: MachineClaim = claims.try_next().await?.context("the watch goes on")?;
-            let is_busy = claim.status.as_ref().and_then(|status| status.phase) == Some(Phase::Busy);
-            if is_busy && busy.insert(claim.name_any()) {
-                break;
+        let seen = async {
+            loop {
+                let claim: MachineClaim = claims.try_next().await?.context("the watch goes on")?;
+                let is_busy = claim.status.as_ref().and_then(|status| status.phase) == Some(Phase::Busy);
+                if is_busy && busy.insert(claim.name_any()) {
+                    return anyhow::Ok(());
+                }
             }
-        }
+        };
+        tokio::time::timeout(SOON, seen).await.with_context(|| format!("job {number} made no claim busy"))??;
         took.push(milliseconds(queued.elapsed()));
     }
     Ok(took)

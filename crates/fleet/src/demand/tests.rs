@@ -220,6 +220,37 @@ fn ci_6_9_a_job_is_bound_to_the_runner_that_the_platform_names_and_to_no_other()
     assert_eq!(bound(&known).as_str(), "job-of-somebody-else-1");
 }
 
+/// News of a job can be faster than the watch that shows whose runner it names.
+#[test]
+fn a_job_keeps_the_name_of_its_runner_although_nobody_knows_whose_it_is() {
+    let mut observed = Observed { claim: None, ..seen(State::Running, &waiting()) };
+    observed.sight.runner = Some("hf-linux-1".to_owned());
+    let known = applied(waiting(), plan(&observed, at(5)), at(5));
+    let status = known[0].status.clone().unwrap();
+    assert_eq!((status.runner.as_deref(), status.claim_ref), (Some("hf-linux-1"), None));
+    let said = find(&status.conditions, ConditionType::Assigned).unwrap();
+    assert_eq!(said.message, "runner hf-linux-1 has taken the job");
+}
+
+/// Gitea starts a job once more under its old key: if its end was not heard, it is another runner's all the same, and what
+/// is told late of the first one does not bring that back.
+#[test]
+fn a_job_that_another_runner_began_later_is_that_ones() {
+    let by = |runner: &str, second, known: &[Arc<RunnerJob>]| {
+        let mut observed = seen(State::Running, known);
+        observed.claim = Some(ObjectName::new(format!("claim-of-{runner}")));
+        observed.sight.runner = Some(runner.to_owned());
+        observed.sight.started_at = Some(at(second));
+        observed
+    };
+    let known = applied(waiting(), plan(&by("one", 5, &waiting()), at(5)), at(5));
+    let known = applied(known.clone(), plan(&by("two", 50, &known), at(51)), at(51));
+    let status = known[0].status.clone().unwrap();
+    assert_eq!((status.runner.as_deref(), status.claim_ref.unwrap().name.as_str()), (Some("two"), "claim-of-two"));
+    assert_eq!(status.started_at, Some(Moment::from(at(50))));
+    assert_eq!(plan(&by("one", 5, &known), at(52)), None);
+}
+
 #[test]
 fn a_job_is_never_over_because_a_listing_has_it_no_more() {
     let jobs = waiting();

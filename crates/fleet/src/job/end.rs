@@ -5,10 +5,10 @@ use api::{JobResult, Moment, RunnerJobStatus};
 use jiff::Timestamp;
 use reconcile::{Next, Plan, Why};
 
-use super::{JobPlan, Observed, Step, loss, pool_of, told};
+use super::{JobPlan, Observed, Step, holder, loss, pool_of, told};
 
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> JobPlan {
-    let mut status = loss::noted(observed, now);
+    let mut status = loss::noted(observed, holder::found(observed), now);
     // Whoever saw the end did not say when it was: the hour starts with us.
     let end = status.ended_at.get_or_insert_with(|| Moment::from(now)).timestamp();
     let due = end.saturating_add(RUNNER_JOB_RETENTION).unwrap_or(Timestamp::MAX);

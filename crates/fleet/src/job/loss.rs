@@ -67,9 +67,8 @@ const fn told(outcome: OutcomeClass) -> Option<LossClass> {
     }
 }
 
-/// The status with the loss written down that its claim tells of. The first evidence stays: the claim goes soon.
-pub(super) fn noted(observed: &Observed, now: Timestamp) -> RunnerJobStatus {
-    let mut status = observed.job.status.clone().unwrap_or_default();
+/// This status with the loss written down that its claim tells of. The first evidence stays: the claim goes soon.
+pub(super) fn noted(observed: &Observed, mut status: RunnerJobStatus, now: Timestamp) -> RunnerJobStatus {
     let open = !matches!(status.result, Some(JobResult::Succeeded | JobResult::Cancelled));
     if status.infrastructure_loss.is_none() && open {
         let name = status.claim_ref.as_ref().map(|claim| claim.name.as_str());

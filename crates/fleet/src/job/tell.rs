@@ -48,9 +48,10 @@ pub(crate) fn settle(status: &mut RunnerJobStatus, generation: Option<i64>, now:
 }
 
 fn taken_by(status: &RunnerJobStatus) -> Verdict {
-    let message = match &status.claim_ref {
-        Some(claim) => format!("the runner of machine {} has taken the job", claim.name),
-        None => "a runner has taken the job".to_owned(),
+    let message = match (&status.claim_ref, &status.runner) {
+        (Some(claim), _) => format!("the runner of machine {} has taken the job", claim.name),
+        (None, Some(runner)) => format!("runner {runner} has taken the job"),
+        (None, None) => "a runner has taken the job".to_owned(),
     };
     Verdict { holds: true, reason: Reason::RunnerAssigned, message }
 }

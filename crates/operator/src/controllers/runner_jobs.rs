@@ -21,10 +21,10 @@ use runtime::{Cache, Controller, Key, Severity, Writer};
 
 pub use self::wiring::wire;
 use super::hypervisor_clusters::target;
-use super::index::Index;
 use super::runner_pools::source_of;
 use crate::Duty;
-use crate::outpost::{Outpost, Outposts};
+use crate::index::Index;
+use crate::outpost::{Outpost, Outposts, runner_of};
 
 /// Its entry in the roster.
 pub const DUTY: Duty = Duty {
@@ -78,9 +78,10 @@ pub fn spawn(host: &Host, outposts: &Outposts, jobs: &Cache<RunnerJob>, sources:
 pub struct RunnerJobs {
     outposts: Outposts,
     sources: Sources,
-    /// Pools by their source, and claims by the job they were made for.
+    /// Pools by their source, claims by the job they were made for, and claims by the name of their runner.
     pools_of: Index,
     claims_for: Index,
+    claims_as: Index,
 }
 
 impl RunnerJobs {
@@ -88,7 +89,8 @@ impl RunnerJobs {
     pub fn new(outposts: &Outposts, sources: &Sources) -> Self {
         let pools_of = Index::of(&sources.pools, |pool| Some(source_of(pool)));
         let claims_for = Index::of(&sources.claims, made_for);
-        Self { outposts: outposts.clone(), sources: sources.clone(), pools_of, claims_for }
+        let claims_as = Index::of(&sources.claims, runner_of);
+        Self { outposts: outposts.clone(), sources: sources.clone(), pools_of, claims_for, claims_as }
     }
 
     /// The pools of a job's source, with what the job asks for and each of them has not. Only the platform can tell that:
@@ -112,10 +114,11 @@ impl RunnerJobs {
         pools.filter_map(candidate).collect()
     }
 
-    /// The claims made for a job, and the one that has it.
+    /// The claims made for a job, the one that has it, and the one whose runner is said to have it.
     fn claims(&self, job: &RunnerJob) -> Vec<Arc<MachineClaim>> {
         let mut keys = self.claims_for.under(&Key::of(&job.metadata));
         keys.extend(claim_of(job));
+        keys.extend(unplaced(job).into_iter().flat_map(|runner| self.claims_as.under(&runner)));
         keys.sort_unstable();
         keys.dedup();
         keys.iter().filter_map(|key| self.sources.claims.get(key)).collect()
@@ -181,6 +184,12 @@ pub(super) fn job_source(job: &RunnerJob) -> Key {
 pub(super) fn claim_of(job: &RunnerJob) -> Option<Key> {
     let claim = job.status.as_ref()?.claim_ref.as_ref()?;
     Some(Key::new(job.metadata.namespace.clone().unwrap_or_default(), claim.name.as_str()))
+}
+
+/// The runner that has a job, while nobody knows whose it is.
+fn unplaced(job: &RunnerJob) -> Option<Key> {
+    let status = job.status.as_ref().filter(|status| status.claim_ref.is_none())?;
+    Some(Key::new(job.metadata.namespace.clone().unwrap_or_default(), status.runner.as_ref()?))
 }
 
 fn is_open(job: &RunnerJob) -> bool {

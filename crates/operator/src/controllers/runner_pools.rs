@@ -28,10 +28,10 @@ use runtime::{Cache, Controller, Key, Severity, Writer};
 
 use self::notes::Notes;
 pub use self::wiring::wire;
-use super::index::Index;
 use super::runner_jobs::{claim_of, job_source, labels};
 use super::stock::Stock;
 use crate::Duty;
+use crate::index::Index;
 use crate::outpost::Outposts;
 
 /// Its entry in the roster.

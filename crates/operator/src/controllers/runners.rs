@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use providers::platform;
 use runtime::{Bell, Cache, Entry, Key, Parts};
 
-use super::index::Index;
 use super::runner_jobs::claim_of;
+use crate::index::Index;
 use crate::outpost::Outposts;
 use crate::platforms::Platforms;
 

@@ -23,8 +23,8 @@ use runtime::client::fault;
 use runtime::{Cache, Key, Parts, Severity, Swap};
 
 use self::recent::Recent;
-use super::index::Index;
 use super::{Outpost, choice, lock};
+use crate::index::Index;
 
 /// Decisions about one job until somebody else has to try.
 const TRIES: u32 = 8;
@@ -44,10 +44,11 @@ struct Inner {
     swap: Swap,
     clock: Clock,
     writer: String,
-    jobs: Cache<RunnerJob>,
-    by_key: Index<RunnerJob>,
-    claims: Index<MachineClaim>,
-    pools: Index<RunnerPool>,
+    caches: Caches,
+    /// Jobs by the platform's key, claims by the name of their runner, pools by their source.
+    by_key: Index,
+    by_runner: Index,
+    by_source: Index,
     /// What was written and may not be in the cache yet, by namespace and the platform's key.
     written: Mutex<Recent<Place, Arc<RunnerJob>>>,
     /// Jobs that had ended when they were first heard of.
@@ -111,16 +112,15 @@ impl Intake {
     /// An intake that writes as `name`, over these caches.
     pub fn new(client: &Client, parts: &Parts, name: &str, instance: &str, caches: &Caches) -> Self {
         let Caches { jobs, claims, pools } = caches;
-        let runner = |claim: &MachineClaim| Some(claim.status.as_ref()?.runner.as_ref()?.name.clone());
         Self(Arc::new(Inner {
             client: client.clone(),
             swap: Swap::new(client, parts, name, instance),
             clock: parts.clock,
             writer: format!("hyperfleet-{name}"),
-            jobs: jobs.clone(),
-            by_key: Index::of(jobs, |job| Some(job.spec.key.clone())),
-            claims: Index::of(claims, runner),
-            pools: Index::of(pools, |pool| Some(pool.spec.source_ref.name.as_str().to_owned())),
+            caches: caches.clone(),
+            by_key: Index::of(jobs, |job| Some(beside(job, &job.spec.key))),
+            by_runner: Index::of(claims, runner_of),
+            by_source: Index::of(pools, |pool| Some(beside(pool, pool.spec.source_ref.name.as_str()))),
             written: Mutex::new(Recent::for_the_last(LAG)),
             ended: Mutex::new(Recent::for_the_last(ENDS)),
         }))
@@ -129,7 +129,7 @@ impl Intake {
     /// Every job that is known of a source, as far as the watch has come.
     pub(crate) fn jobs_of(&self, source: &Key) -> Vec<Arc<RunnerJob>> {
         let of = |job: &RunnerJob| job.namespace().as_deref() == Some(source.namespace.as_str());
-        self.0.jobs.select(|job| of(job) && job.spec.source_ref.name.as_str() == source.name)
+        self.0.caches.jobs.select(|job| of(job) && job.spec.source_ref.name.as_str() == source.name)
     }
 
     /// Stores what was seen of a job; done once this is answered.
@@ -234,9 +234,9 @@ impl Intake {
 
     /// Every object of a key: as the cache has it, but for what we wrote or read since.
     fn known(&self, source: &Key, key: &str, fresh: &Fresh) -> Vec<Arc<RunnerJob>> {
-        let cached = self.0.by_key.under(&source.namespace, key);
+        let cached = self.0.by_key.under(&Key::new(&source.namespace, key)).into_iter();
         let mut known: BTreeMap<Key, Arc<RunnerJob>> =
-            cached.into_iter().map(|job| (Key::of(&job.metadata), job)).collect();
+            cached.filter_map(|key| Some((key.clone(), self.0.caches.jobs.get(&key)?))).collect();
         let place = (source.namespace.clone(), key.to_owned());
         let written = lock(&self.0.written).get(&place).cloned();
         if let Some(job) = written {
@@ -276,7 +276,8 @@ impl Intake {
 
     /// The pools that a job might be for: one that a platform has put into a pool's queue is for that one.
     fn candidates(&self, seen: Seen<'_>, sight: &Sight) -> Vec<Candidate> {
-        let pools = self.0.pools.under(&seen.source.namespace, &seen.source.name);
+        let pools = self.0.by_source.under(seen.source);
+        let pools: Vec<_> = pools.iter().filter_map(|key| self.0.caches.pools.get(key)).collect();
         let Some(queue) = seen.queue else { return choice::candidates(seen.outpost, pools, sight) };
         let own = pools.into_iter().find(|pool| pool.metadata.name.as_deref() == Some(queue));
         own.into_iter().map(|pool| Candidate { pool, missing: Vec::new() }).collect()
@@ -284,9 +285,20 @@ impl Intake {
 
     /// The claim whose runner has this name.
     fn claim(&self, source: &Key, runner: Option<&str>) -> Option<ObjectName> {
-        let claims = self.0.claims.under(&source.namespace, runner?);
-        claims.first().map(|claim| ObjectName::new(claim.name_any()))
+        let claims = self.0.by_runner.under(&Key::new(&source.namespace, runner?));
+        claims.first().map(|claim| ObjectName::new(&claim.name))
     }
+}
+
+/// The namespace of an object with something that it names.
+fn beside<K: ResourceExt>(object: &K, named: &str) -> Key {
+    Key::new(object.namespace().unwrap_or_default(), named)
+}
+
+/// The name of a claim's runner, in the claim's namespace.
+pub(crate) fn runner_of(claim: &MachineClaim) -> Option<Key> {
+    let runner = claim.status.as_ref()?.runner.as_ref()?;
+    Some(beside(claim, &runner.name))
 }
 
 /// Whether one view of an object is at least as new as another: versions count up.

@@ -28,6 +28,8 @@ type Properties = BTreeMap<String, Property>;
 /// Every call of one release.
 pub(crate) struct Catalogue {
     routes: Vec<Route>,
+    /// Where among them the options of a VM are.
+    options: usize,
 }
 
 struct Route {
@@ -160,15 +162,16 @@ impl Catalogue {
         }
         // A fixed word wins over a bound one: `/nodes/{node}/qemu/{vmid}/status/current`.
         routes.sort_by_key(|route| route.segments.iter().filter(|part| matches!(part, Segment::Bound(_))).count());
-        Self { routes }
+        let options = routes.iter().position(|route| route.template == "/nodes/{node}/qemu/{vmid}/config");
+        Self { routes, options: options.expect("every release can configure a VM") }
     }
 
     /// The call that `verb` on `path` means.
     pub(crate) fn find(&'static self, verb: &str, path: &str) -> Option<Found> {
+        let parts: Vec<&str> = segments(path).collect();
         self.routes.iter().find_map(|route| {
-            let method = route.methods.get(verb)?;
-            let bound = route.bind(path)?;
-            Some(Found { template: &route.template, method, bound })
+            let method = route.fits(&parts).then(|| route.methods.get(verb))??;
+            Some(Found { template: &route.template, method, bound: route.bind(&parts) })
         })
     }
 
@@ -192,8 +195,7 @@ impl Catalogue {
         if NOT_OPTIONS.contains(&name) {
             return None;
         }
-        let found = self.find("PUT", "/nodes/n/qemu/100/config").expect("every release can configure a VM");
-        let found = found.method.property(name);
+        let found = self.routes[self.options].methods.get("PUT").and_then(|method| method.property(name));
         // Not settable through this call, but an option of a VM all the same.
         found.or_else(|| (name.starts_with("unused") || name == "parent").then(|| &*UNTYPED))
     }
@@ -202,33 +204,54 @@ impl Catalogue {
 static UNTYPED: LazyLock<Property> = LazyLock::new(Property::default);
 
 impl Route {
-    fn bind(&self, path: &str) -> Option<BTreeMap<String, String>> {
-        let parts: Vec<&str> = segments(path).collect();
-        let mut bound = BTreeMap::new();
-        let last = self.segments.len().checked_sub(1);
-        for (index, segment) in self.segments.iter().enumerate() {
-            match segment {
-                Segment::Fixed(word) if parts.get(index).is_some_and(|part| part == word) => {}
-                Segment::Fixed(_) => return None,
-                // Volume names have slashes in them, and only ever come last.
-                Segment::Bound(name) if name == "volume" && Some(index) == last && parts.len() > index => {
-                    bound.insert(name.clone(), parts[index..].join("/"));
-                    return Some(bound);
-                }
-                Segment::Bound(name) => {
-                    bound.insert(name.clone(), (*parts.get(index)?).to_owned());
-                }
-            }
+    fn fits(&self, parts: &[&str]) -> bool {
+        let length = if self.ends_in_volume() {
+            parts.len() >= self.segments.len()
+        } else {
+            parts.len() == self.segments.len()
+        };
+        length && self.segments.iter().zip(parts).all(|(segment, part)| segment.fits(part))
+    }
+
+    /// What the path binds that fits.
+    fn bind(&self, parts: &[&str]) -> BTreeMap<String, String> {
+        let mut bound: BTreeMap<String, String> = (self.segments.iter().zip(parts))
+            .filter_map(|(segment, part)| Some((segment.name()?.to_owned(), (*part).to_owned())))
+            .collect();
+        if self.ends_in_volume() {
+            bound.insert(VOLUME.to_owned(), parts[self.segments.len() - 1..].join("/"));
         }
-        (parts.len() == self.segments.len()).then_some(bound)
+        bound
+    }
+
+    /// Volume names have slashes in them, and only ever come last.
+    fn ends_in_volume(&self) -> bool {
+        self.segments.last().and_then(Segment::name) == Some(VOLUME)
     }
 }
+
+/// The one parameter of a path that takes more than one segment.
+const VOLUME: &str = "volume";
 
 impl Segment {
     fn new(text: &str) -> Self {
         match text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
             Some(name) => Self::Bound(name.to_owned()),
             None => Self::Fixed(text.to_owned()),
+        }
+    }
+
+    fn fits(&self, part: &str) -> bool {
+        match self {
+            Self::Fixed(word) => word == part,
+            Self::Bound(_) => true,
+        }
+    }
+
+    fn name(&self) -> Option<&str> {
+        match self {
+            Self::Fixed(_) => None,
+            Self::Bound(name) => Some(name),
         }
     }
 }

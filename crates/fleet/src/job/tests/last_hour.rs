@@ -22,6 +22,23 @@ fn a_job_that_a_runner_has_says_so_once() {
     assert_eq!(decide(&observed, 6), Plan::rest());
 }
 
+/// Whoever heard of the job knew the runner's name and not yet whose it is; the claim may come into sight after the end.
+#[rstest]
+#[case::running(JobState::Running, None)]
+#[case::ended(JobState::Completed, Some(JobResult::Succeeded))]
+fn a_job_finds_the_machine_whose_runner_has_it(#[case] far: JobState, #[case] result: Option<JobResult>) {
+    let mut observed = state(far, result, result.map(|_| 5));
+    let status = Arc::make_mut(&mut observed.job).status.as_mut().unwrap();
+    (status.claim_ref, status.runner) = (None, Some("hf-linux-1".to_owned()));
+    let runner = |name: &str| claim(json!({ "phase": "Busy", "runner": { "name": name } }));
+    observed.claims = vec![runner("hf-linux-2")];
+    assert_eq!(after(observed.clone(), 6).job.status.as_ref().unwrap().claim_ref, None, "that is another one's");
+    observed.claims.push(runner("hf-linux-1"));
+    let observed = after(observed, 6);
+    assert_eq!(observed.job.status.as_ref().unwrap().claim_ref.as_ref().unwrap().name.as_str(), "job-1-1");
+    assert_eq!(said(&observed, 7).1, "the runner of machine job-1-1 has taken the job");
+}
+
 #[test]
 fn an_ended_job_is_kept_for_an_hour_and_says_until_when() {
     let observed = after(state(JobState::Completed, Some(JobResult::Succeeded), Some(1_000)), 1_600);

@@ -4,10 +4,10 @@ use api::condition::find;
 use api::{ConditionStatus, ConditionType, MachineClaim, RunnerJob, RunnerPool, RunnerSource};
 use runtime::{Bell, Cache, Driver, Key};
 
-use super::super::index::Index;
 use super::super::runner_pools::source_of;
-use super::{RunnerJobs, Sources, claim_of, is_open, job_source, made_for};
-use crate::outpost::Outposts;
+use super::{RunnerJobs, Sources, claim_of, is_open, job_source, made_for, unplaced};
+use crate::index::Index;
+use crate::outpost::{Outposts, runner_of};
 
 /// Looks again at a job when its claims move, and at all that have not ended when their pool or source says something
 /// else.
@@ -18,7 +18,7 @@ pub fn wire(
     sources: &Sources,
 ) -> Driver<RunnerJobs> {
     let open = Index::of(jobs, |job| is_open(job).then(|| job_source(job)));
-    let at = Index::of(jobs, claim_of);
+    let (at, unplaced) = (Index::of(jobs, claim_of), Index::of(jobs, unplaced));
     let (by_pool, by_source) = (open.clone(), open.clone());
     driver
         .heeds(&connected(outposts, open))
@@ -27,7 +27,8 @@ pub fn wire(
                 return Vec::new();
             }
             let Some(claim) = after.or(before) else { return Vec::new() };
-            made_for(claim).into_iter().chain(at.under(&Key::of(&claim.metadata))).collect()
+            let named = runner_of(claim).into_iter().flat_map(|runner| unplaced.under(&runner));
+            made_for(claim).into_iter().chain(at.under(&Key::of(&claim.metadata))).chain(named).collect()
         })
         .watches_changes(&sources.pools, move |before, after| {
             let moved = before.map(stance) != after.map(stance);
@@ -56,7 +57,8 @@ fn essence(claim: &MachineClaim) -> impl PartialEq + use<> {
     let status = claim.status.clone().unwrap_or_default();
     let says = |about| find(&status.conditions, about).map(|known| (known.reason.clone(), known.message.clone()));
     let said = [ConditionType::Provisioning, ConditionType::Bootstrapped, ConditionType::Ready].map(says);
-    (claim.metadata.deletion_timestamp.is_some(), status.phase, status.outcome.clone(), said)
+    let runner = status.runner.map(|runner| runner.name);
+    (claim.metadata.deletion_timestamp.is_some(), status.phase, status.outcome, runner, said)
 }
 
 /// What of a pool its jobs go by. Why it does not scale is what they wait for; that it does is told in other words with

@@ -4,10 +4,10 @@ use api::{HypervisorCluster, MachineClaim, RunnerPool};
 use runtime::{Cache, Driver, Key};
 
 use super::super::hypervisor_clusters::target;
-use super::super::index::Index;
 use super::super::machine_templates::obstacle;
 use super::super::runner_jobs::job_source;
 use super::{RunnerPools, Sources, is_doubtful, pool_of, pool_of_job, source_of};
+use crate::index::Index;
 use crate::outpost::Outposts;
 
 /// Looks again at a pool when one of its claims or jobs moves, when the platform tells another level, or when what it

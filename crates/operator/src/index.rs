@@ -10,11 +10,11 @@ use runtime::{Cache, Cacheable, Entry, Key};
 
 /// The objects of one kind, each under what it names; clones are the same one.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Index(Arc<Mutex<BTreeMap<Key, BTreeSet<Key>>>>);
+pub(crate) struct Index(Arc<Mutex<BTreeMap<Key, BTreeSet<Key>>>>);
 
 impl Index {
     /// Those of a cache under what they `say` of themselves, as long as it lives.
-    pub(super) fn of<K: Cacheable>(cache: &Cache<K>, say: impl Fn(&K) -> Option<Key> + Send + Sync + 'static) -> Self {
+    pub(crate) fn of<K: Cacheable>(cache: &Cache<K>, say: impl Fn(&K) -> Option<Key> + Send + Sync + 'static) -> Self {
         let index = Self::default();
         let follower = index.clone();
         cache.subscribe(move |change| {
@@ -26,18 +26,18 @@ impl Index {
     }
 
     /// The objects that name this, in the order of keys.
-    pub(super) fn under(&self, named: &Key) -> Vec<Key> {
+    pub(crate) fn under(&self, named: &Key) -> Vec<Key> {
         self.places().get(named).into_iter().flatten().cloned().collect()
     }
 
     /// The objects that name any of these.
-    pub(super) fn under_any(&self, named: impl Iterator<Item = Key>) -> Vec<Key> {
+    pub(crate) fn under_any(&self, named: impl Iterator<Item = Key>) -> Vec<Key> {
         let places = self.places();
         named.filter_map(|named| places.get(&named)).flatten().cloned().collect()
     }
 
     /// Every object that names anything.
-    pub(super) fn all(&self) -> Vec<Key> {
+    pub(crate) fn all(&self) -> Vec<Key> {
         self.places().values().flatten().cloned().collect()
     }
 
