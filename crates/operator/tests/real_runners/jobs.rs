@@ -8,7 +8,7 @@ use crate::works::{SOON, Works};
 
 const JOBS: usize = 50;
 
-/// Jobs that come all at once are done, each on its own machine; how many machines were made.
+/// Jobs that come all at once are done, each on its own machine.
 async fn fifty(works: &Works) {
     let operator = works.operator(0);
     if works.town.namespace.starts_with("hooks") {
@@ -21,17 +21,16 @@ async fn fifty(works: &Works) {
     works.done(&jobs, || operator.output()).await;
     let done = watch.elapsed();
     works.cleared(|| operator.output()).await;
-    // News of a job can overtake the watch that shows whose runner it names, and the claim be gone when the next come.
-    let unnamed = each_on_its_own(works, &jobs).await;
+    each_on_its_own(works, &jobs, 0).await;
     let made = hold(works, 50, 12).await;
     assert_eq!(works.known().await.len(), JOBS, "one object for each job");
     println!(
-        "lane: {JOBS} jobs on {made} machines ({unnamed} do not say which) done in {:.1} s, nothing left after {:.1} s",
+        "lane: {JOBS} jobs on {made} machines done in {:.1} s, nothing left after {:.1} s",
         done.as_secs_f64(),
         watch.elapsed().as_secs_f64()
     );
-    // Up to four more were seen on a busy machine; why is not known, and far more would be a fault.
-    assert!((JOBS..=JOBS + JOBS / 5).contains(&made), "{made} machines for {JOBS} jobs");
+    // A job can be over before its start is heard of: then it has another machine for a moment, and far more is a fault.
+    assert!((JOBS..=JOBS + JOBS / 10).contains(&made), "{made} machines for {JOBS} jobs");
     operator.signal(Signal::Terminate);
     assert!(operator.wait(SOON).await.success(), "{}", operator.output());
 }
@@ -42,7 +41,6 @@ async fn p7_p11_fifty_jobs_of_a_queue_session_get_a_machine_each_and_nothing_is_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "does not pass reliably yet, and nobody knows why: make soak"]
-async fn soak_fifty_jobs_told_by_webhooks_get_a_machine_each_and_nothing_is_left() {
+async fn p7_p11_fifty_jobs_told_by_webhooks_get_a_machine_each_and_nothing_is_left() {
     fifty(&Works::new("hooks", 1).await).await;
 }

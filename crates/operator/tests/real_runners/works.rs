@@ -61,9 +61,14 @@ impl Works {
     pub(crate) fn operator(&self, replica: usize) -> Program {
         let [machines, platform] = &self.doors;
         let mut command = self.town.operator();
+        if machines.backends() > 1 {
+            // Whoever dies is replaced soon. One alone must not lose its lease because the machine is busy.
+            command
+                .args(["--leader-election-lease-duration=3s", "--leader-election-renew-deadline=2s"])
+                .arg("--leader-election-retry-period=1s");
+        }
         command
-            .args(["--leader-elect=true", "--leader-election-lease-duration=3s"])
-            .args(["--leader-election-renew-deadline=2s", "--leader-election-retry-period=1s"])
+            .arg("--leader-elect=true")
             .arg("--platform-allowed-addresses=127.0.0.0/8")
             .arg(format!("--bootstrap-listen=127.0.0.1:{}", machines.backend(replica)))
             .arg(format!("--bootstrap-advertise=https://127.0.0.1:{}", machines.port()))

@@ -40,6 +40,11 @@ impl Balancer {
         self.port
     }
 
+    /// How many replicas there is room for.
+    pub fn backends(&self) -> usize {
+        self.backends.len()
+    }
+
     /// The port that this replica listens on.
     pub fn backend(&self, replica: usize) -> u16 {
         self.backends[replica]
