@@ -52,8 +52,11 @@ pub(super) fn deepest(scene: &Scene, kind: Kind) -> Option<Obstacle<'_>> {
         None if kind == Kind::Pool => Some(Kind::Claim),
         Some(_) | None => None,
     };
+    // While its hypervisor cannot be used, whatever else a machine waits for follows from that.
+    let under = own.as_ref().filter(|_| kind == Kind::Claim).map(|_| Kind::Cluster);
     // Down only, so that it ends.
-    next.filter(|next| *next > kind).and_then(|next| deepest(scene, next)).or(own)
+    let down = |next: Option<Kind>| next.filter(|next| *next > kind).and_then(|next| deepest(scene, next));
+    down(next).or_else(|| down(under)).or(own)
 }
 
 /// What is in the way of one object, by its own word.

@@ -5,7 +5,7 @@ use std::process::Command;
 use http::Method;
 use serde_json::json;
 use sim::github::{ORGANIZATION, PUBLIC_REPOSITORY, REPOSITORY};
-use testenv::{Program, Stream, eventually};
+use testenv::{Program, Signal, Stream, eventually};
 
 use crate::works::{SOON, Works};
 
@@ -64,9 +64,37 @@ async fn a_person_is_told_the_one_thing_that_a_job_waits_for() {
     answers(&works, open, "is allowed in no pool: the job is of a public repository, which pool forks does not").await;
 
     works.shut(true);
-    let [first, second] = [queue(&works, REPOSITORY, &fitting).await, queue(&works, REPOSITORY, &fitting).await];
+    let first = queue(&works, REPOSITORY, &fitting).await;
     answers(&works, first, "waits for its VM to boot").await;
+    let second = queue(&works, REPOSITORY, &fitting).await;
     answers(&works, second, "waits for a machine to become free (runnerpool/forks)").await;
     works.shut(false);
     works.done(&[first, second], || operator.output()).await;
+
+    let limit = json!([{ "kind": "secondary-limit", "path": "generate-jitconfig", "times": 0, "seconds": 5 }]);
+    works.github.ask(Method::PUT, "/sim/faults", &limit).await;
+    let late = queue(&works, REPOSITORY, &fitting).await;
+    answers(&works, late, "waits for the platform's request limit").await;
+    works.github.ask(Method::PUT, "/sim/faults", &json!([])).await;
+    works.done(&[late], || operator.output()).await;
+
+    cordon(&works, true).await;
+    let homeless = queue(&works, REPOSITORY, &fitting).await;
+    answers(&works, homeless, "waits for a node with room").await;
+    cordon(&works, false).await;
+    works.done(&[homeless], || operator.output()).await;
+
+    let hypervisor = &works.town.hypervisor.program;
+    hypervisor.signal(Signal::Stop);
+    let dark = queue(&works, REPOSITORY, &fitting).await;
+    answers(&works, dark, "waits for its hypervisor cluster (hypervisorcluster/pve)").await;
+    hypervisor.signal(Signal::Continue);
+    works.done(&[dark], || operator.output()).await;
+}
+
+/// Takes all nodes out of use, or back into it.
+async fn cordon(works: &Works, cordon: bool) {
+    let nodes = ["pve1", "pve2"].map(|name| json!({ "name": name, "cordon": cordon }));
+    let patch = json!({ "spec": { "nodes": nodes } }).to_string();
+    works.town.kubectl(&["patch", "hypervisorcluster/pve", "--type=merge", "-p", &patch]).await;
 }

@@ -205,11 +205,8 @@ static UNTYPED: LazyLock<Property> = LazyLock::new(Property::default);
 
 impl Route {
     fn fits(&self, parts: &[&str]) -> bool {
-        let length = if self.ends_in_volume() {
-            parts.len() >= self.segments.len()
-        } else {
-            parts.len() == self.segments.len()
-        };
+        let length =
+            if self.ends_in_volume() { parts.len() >= self.segments.len() } else { parts.len() == self.segments.len() };
         length && self.segments.iter().zip(parts).all(|(segment, part)| segment.fits(part))
     }
 

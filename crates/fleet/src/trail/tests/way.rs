@@ -23,6 +23,16 @@ fn whoever_asks_about_the_claim_or_the_pool_hears_the_same_cause() {
     }
 }
 
+/// A call that failed is tried again by itself; that the hypervisor does not answer anybody is what a person must know.
+#[test]
+fn a_machine_whose_call_failed_while_its_cluster_is_away_waits_for_the_cluster() {
+    let failed =
+        provisioning("False", "CloneFailed", "attempt 1 of 10 did not succeed: the hypervisor cannot be reached");
+    assert!(text(&failed).contains("waits for another attempt to clone its VM"), "{}", text(&failed));
+    let scene = Scene { cluster: cluster("False", "Unreachable", "no answer"), ..failed };
+    assert!(text(&scene).contains("waits for its hypervisor cluster (hypervisorcluster/infra/pve): no answer"));
+}
+
 #[test]
 fn a_template_that_waits_for_its_cluster_points_further() {
     let template = template("False", "ClusterNotReady", "HypervisorCluster infra/pve cannot be used");
