@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use api::MachineClaim;
 use futures::stream::{self, StreamExt, TryStreamExt};
+use kube::Api;
 use kube::api::PostParams;
 use sim::proxmox::Simulator;
 use testenv::{Audit, Signal, eventually};
 use tokio::time::Instant;
 
-use super::MACHINES;
+use super::{MACHINES, bare};
 use super::town::{self, Town};
 use super::usage::{peak_megabytes, processor_seconds};
 use crate::ceiling;
@@ -35,7 +37,8 @@ pub(super) async fn measure(figures: &mut Figures) -> Result<Crowded> {
     let (mark, pid) = (town.plane.audit_mark().await, town.operator.pid());
     town.operator.signal(Signal::Stop);
     let creates = ceiling::creates_per_second().await?;
-    create(&town).await?;
+    let bare = bare::over_ceiling(creates).await?;
+    create(&town.claims()).await?;
     let (started, used) = (Instant::now(), processor_seconds(pid)?);
     town.operator.signal(Signal::Continue);
     let last = eventually("every clone is asked for", LONG, async || last_call(&simulator)).await;
@@ -51,6 +54,7 @@ pub(super) async fn measure(figures: &mut Figures) -> Result<Crowded> {
     figures.put("claims.burst1000_writes", count(writes)?);
     figures.put("claims.burst1000_events", count(events)?);
     figures.put("claims.burst1000_over_ceiling", took / alone);
+    figures.put("claims.burst1000_bare_over_ceiling", bare);
     figures.put("claims.burst1000_cpu_s", used);
     figures.put("claims.burst1000_peak_rss_mb", peak_megabytes(pid)?);
     Ok(Crowded { town, simulator })
@@ -60,8 +64,8 @@ pub(crate) fn count(number: usize) -> Result<f64> {
     Ok(f64::from(u32::try_from(number)?))
 }
 
-async fn create(town: &Town) -> Result<()> {
-    let claims = town.claims();
+/// Creates the claims of a burst.
+pub(super) async fn create(claims: &Api<MachineClaim>) -> Result<()> {
     let create = |number: usize| {
         let claims = claims.clone();
         async move {
