@@ -27,7 +27,7 @@ use testenv::{CONTROL_PLANE_VARIABLE, ControlPlane, Stopwatch};
 
 use crate::cli::say;
 use crate::wrap;
-use executables::Built;
+use executables::{Built, TestExecutable};
 use outcome::Counts;
 use suite::Suite;
 use table::Row;
@@ -99,37 +99,41 @@ fn run_lane(lane: Lane, built: &Built, results: &Results) -> Result<Counts> {
         Lane::Trace => checks::trace(built),
         Lane::Unit => {
             let mut suite = Suite::new(results.file(lane));
-            for test in built.tests.iter().filter(|test| test.lane() == Lane::Unit) {
-                suite.run(test, &test.command(&[]))?;
-            }
+            suite.run(&commands(built, lane, |test| test.command(&[])), AT_ONCE)?;
             suite.run_documentation(&built.root)?;
             suite.finish(Expect::Tests)
         }
         Lane::Virtual => {
             let mut suite = Suite::new(results.file(lane));
-            for test in built.tests.iter().filter(|test| test.lane() == Lane::Virtual) {
-                suite.run(test, &test.command(&["--show-output"]))?;
-            }
+            suite.run(&commands(built, lane, |test| test.command(&["--show-output"])), AT_ONCE)?;
             suite.finish(Expect::Anything)
         }
         Lane::Real => {
             let plane = start_plane()?;
             let mut suite = Suite::new(results.file(lane));
-            for test in built.tests.iter().filter(|test| test.lane() == Lane::Real) {
-                // They wait more than they compute, so more of them than cores make progress at once.
-                suite.run(test, &with_plane(&plane, test.command(&["--test-threads=4"])))?;
-            }
+            // They wait more than they compute, so more of them than cores make progress at once.
+            let command = |test: &TestExecutable| with_plane(&plane, test.command(&["--test-threads=4"]));
+            suite.run(&commands(built, lane, command), AT_ONCE)?;
             suite.finish(Expect::Tests)
         }
         Lane::Soak => {
             let plane = start_plane()?;
             let mut suite = Suite::new(results.file(lane)).patient();
-            for test in &built.tests {
-                suite.run(test, &with_plane(&plane, test.command(&["--show-output", "--ignored", "soak_"])))?;
-            }
+            let command =
+                |test: &TestExecutable| with_plane(&plane, test.command(&["--show-output", "--ignored", "soak_"]));
+            let tests: Vec<_> = built.tests.iter().map(|test| (test.name(), command(test))).collect();
+            suite.run(&tests, 1)?;
             suite.finish(Expect::Anything)
         }
     }
+}
+
+/// Executables that run at the same time.
+const AT_ONCE: usize = 2;
+
+/// The executables of a lane, each with how it is run.
+fn commands(built: &Built, lane: Lane, command: impl Fn(&TestExecutable) -> Command) -> Vec<(String, Command)> {
+    built.tests.iter().filter(|test| test.lane() == lane).map(|test| (test.name(), command(test))).collect()
 }
 
 fn start_plane() -> Result<ControlPlane> {

@@ -12,9 +12,9 @@ use sim::proxmox::Simulator;
 use testenv::{Audit, Signal, eventually};
 use tokio::time::Instant;
 
-use super::{MACHINES, bare};
 use super::town::{self, Town};
 use super::usage::{peak_megabytes, processor_seconds};
+use super::{MACHINES, bare};
 use crate::ceiling;
 use crate::figures::Figures;
 use crate::world::PARALLEL;

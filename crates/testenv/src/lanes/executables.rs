@@ -41,6 +41,11 @@ impl TestExecutable {
         }
     }
 
+    /// Its package and target.
+    pub(super) fn name(&self) -> String {
+        format!("{}::{}", self.package, self.target)
+    }
+
     /// The command that runs it, in the surroundings that `cargo test` would give it.
     pub(super) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.path);

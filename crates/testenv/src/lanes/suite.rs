@@ -1,15 +1,18 @@
-//! Running test executables one after the other and keeping what came of each test.
+//! Running test executables, a few at a time, and keeping what came of each test.
 
 use std::fmt::Write as _;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use testenv::{Program, Signal, Stopwatch};
 
 use super::Expect;
-use super::executables::{TestExecutable, cargo};
+use super::executables::cargo;
 use super::outcome::{Counts, Outcome, parse};
 use crate::cli::say;
 
@@ -48,46 +51,46 @@ impl Suite {
         self
     }
 
-    /// Runs one executable.
-    pub(super) fn run(&mut self, test: &TestExecutable, command: &Command) -> Result<()> {
-        self.run_command(&format!("{}::{}", test.package, test.target), command)
+    /// Runs executables, each under a name, in this order, `at_once` at a time: while one of them waits, or has one long test left, another
+    /// goes on.
+    pub(super) fn run(&mut self, tests: &[(String, Command)], at_once: usize) -> Result<()> {
+        let patience = self.patience;
+        let (next, suite) = (AtomicUsize::new(0), Mutex::new(self));
+        let work = || {
+            while let Some((name, command)) = tests.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let ran = Ran::of(name, command, patience);
+                suite.lock().unwrap_or_else(PoisonError::into_inner).keep(&ran)?;
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..at_once).map(|_| scope.spawn(work)).collect();
+            workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
+        })
     }
 
     /// Runs the examples in the documentation. Cargo alone can compile and run them.
     pub(super) fn run_documentation(&mut self, root: &Path) -> Result<()> {
         let mut command = Command::new(cargo());
         command.args(["test", "--workspace", "--doc"]).current_dir(root);
-        self.run_command("workspace::documentation", &command)
+        self.keep(&Ran::of("workspace::documentation", &command, self.patience))
     }
 
-    fn run_command(&mut self, name: &str, command: &Command) -> Result<()> {
-        let watch = Stopwatch::start();
-        let program = Program::start(command);
-        let status = self.wait(&program);
-        let output = program.output();
-        let (results, complaint) = judge(status, &output);
+    /// Keeps what came of an executable, and tells it.
+    fn keep(&mut self, ran: &Ran) -> Result<()> {
+        let Ran { name, results, complaint, .. } = ran;
         let mut counts = Counts::default();
-        for (test, outcome) in &results {
+        for (test, outcome) in results {
             counts.count(*outcome);
             writeln!(self.list, "{name}::{test} {}", outcome.word()).context("a string takes any text")?;
         }
-        if let Some(complaint) = &complaint {
+        if let Some(complaint) = complaint {
             counts.count(Outcome::Failed);
             writeln!(self.list, "{name}::{complaint} {}", Outcome::Failed.word()).context("a string takes any text")?;
         }
         self.counts = self.counts.plus(counts);
-        report(name, counts, watch.elapsed(), complaint.as_deref(), &output);
+        ran.report(counts);
         Ok(())
-    }
-
-    /// Waits for the program to end and for its last words; `None` if it took too long and was killed.
-    fn wait(&self, program: &Program) -> Option<ExitStatus> {
-        let status = within(self.patience, || program.ended());
-        if status.is_none() {
-            program.signal(Signal::Kill);
-        }
-        within(LAST_WORDS, || program.is_silent().then_some(()));
-        status
     }
 
     /// Writes the list and returns the counts.
@@ -96,6 +99,56 @@ impl Suite {
         expect.check(self.counts)?;
         Ok(self.counts)
     }
+}
+
+/// An executable that has run.
+struct Ran {
+    name: String,
+    took: Duration,
+    results: Vec<(String, Outcome)>,
+    /// What is wrong with the executable as a whole.
+    complaint: Option<String>,
+    output: String,
+}
+
+impl Ran {
+    fn of(name: &str, command: &Command, patience: Duration) -> Self {
+        let watch = Stopwatch::start();
+        let program = Program::start(command);
+        let status = wait(&program, patience);
+        let output = program.output();
+        let (results, complaint) = judge(status, &output);
+        Self { name: name.to_owned(), took: watch.elapsed(), results, complaint, output }
+    }
+
+    fn report(&self, counts: Counts) {
+        if counts == Counts::default() {
+            return;
+        }
+        let Self { name, took, complaint, output, .. } = self;
+        if counts.failed > 0 {
+            say(output);
+        }
+        if let Some(complaint) = complaint {
+            say(&format!("{name}: {complaint}"));
+        }
+        let Counts { passed, failed, ignored } = counts;
+        let took = took.as_secs_f64();
+        say(&format!("{name:<50} {passed:>4} passed {failed:>3} failed {ignored:>3} ignored {took:>7.1} s"));
+        for remark in output.lines().filter_map(remark) {
+            say(&format!("  {remark}"));
+        }
+    }
+}
+
+/// Waits for a program to end and for its last words; `None` if it took too long and was killed.
+fn wait(program: &Program, patience: Duration) -> Option<ExitStatus> {
+    let status = within(patience, || program.ended());
+    if status.is_none() {
+        program.signal(Signal::Kill);
+    }
+    within(LAST_WORDS, || program.is_silent().then_some(()));
+    status
 }
 
 /// Looks again and again until there is something to see, or the time is up.
@@ -125,24 +178,6 @@ fn judge(status: Option<ExitStatus>, output: &str) -> (Vec<(String, Outcome)>, O
     (parsed.unwrap_or_default(), complaint)
 }
 
-fn report(name: &str, counts: Counts, took: Duration, complaint: Option<&str>, output: &str) {
-    if counts == Counts::default() {
-        return;
-    }
-    if counts.failed > 0 {
-        say(output);
-    }
-    if let Some(complaint) = complaint {
-        say(&format!("{name}: {complaint}"));
-    }
-    let Counts { passed, failed, ignored } = counts;
-    let took = took.as_secs_f64();
-    say(&format!("{name:<50} {passed:>4} passed {failed:>3} failed {ignored:>3} ignored {took:>7.1} s"));
-    for remark in output.lines().filter_map(remark) {
-        say(&format!("  {remark}"));
-    }
-}
-
 /// What a line tells the reader of the lane. A test that runs alone has its name before its first words.
 fn remark(line: &str) -> Option<&str> {
     let named = || line.strip_prefix("test ")?.split_once(" ... ").map(|(_, words)| words);
@@ -167,7 +202,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("unit.txt");
         let mut suite = Suite { patience, ..Suite::new(file.clone()) };
-        suite.run_command("crate::target", command).unwrap();
+        suite.keep(&Ran::of("crate::target", command, patience)).unwrap();
         let counts = suite.finish(Expect::Anything).unwrap();
         (counts, std::fs::read_to_string(file).unwrap())
     }
@@ -212,6 +247,25 @@ mod tests {
     }
 
     #[test]
+    fn executables_run_side_by_side_and_each_is_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let [one, other] = ["one", "other"].map(|name| directory.path().join(name));
+        // Each waits until the other has begun.
+        let meets = |own: &Path, other: &Path| {
+            let mut command = Command::new("sh");
+            let script = format!("touch \"$0\"; until [ -e \"$1\" ]; do sleep 0.01; done; printf '%s' '{GOOD}'");
+            command.args(["-c", &script]).args([own, other]);
+            command
+        };
+        let file = directory.path().join("unit.txt");
+        let mut suite = Suite { patience: Duration::from_secs(20), ..Suite::new(file) };
+        let tests = [("one".to_owned(), meets(&one, &other)), ("other".to_owned(), meets(&other, &one))];
+        suite.run(&tests, 2).unwrap();
+        let counts = suite.finish(Expect::Tests).unwrap();
+        assert_eq!((counts.passed, counts.failed), (2, 0));
+    }
+
+    #[test]
     fn a_lane_without_tests_is_an_error_where_there_must_be_some() {
         let directory = tempfile::tempdir().unwrap();
         let suite = || Suite::new(directory.path().join("real.txt"));
@@ -224,7 +278,7 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", "echo out; echo err >&2"]);
         let program = Program::start(&command);
-        Suite::new(PathBuf::new()).wait(&program).unwrap();
+        wait(&program, PATIENCE).unwrap();
         let streams: Vec<Stream> = program.lines().into_iter().map(|line| line.stream).collect();
         assert!(streams.contains(&Stream::Out) && streams.contains(&Stream::Err));
     }
