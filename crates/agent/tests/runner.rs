@@ -24,6 +24,10 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use server::{ID, MACHINE, Server, answer, kindly};
 
+/// A place on a disk that everybody can pass through to: the work runs as somebody else, and a clone may be in a directory
+/// that is its owner's alone.
+const DISK: &str = "/var/tmp";
+
 /// What a hook of a runner does when a job begins, as GitHub's and Gitea's runners let us.
 const HOOK: &str = "#!/bin/sh\necho \"$JOB\" >{files}/began.new && mv {files}/began.new {files}/began\n";
 
@@ -70,7 +74,7 @@ impl Stage {
         };
         let server = Server::start(authority.issue(SERVER_NAME), script).await;
         let guest = Guest::new(&server.seed(&authority), MACHINE);
-        let disk = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let disk = tempfile::tempdir_in(DISK).unwrap();
         // Whoever the work runs as passes through.
         std::fs::set_permissions(disk.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
         Self { server, guest, disk }
@@ -235,7 +239,7 @@ async fn no_argument_of_any_program_shows_a_credential_to_others() {
 /// What GitHub's runner does: its program is in the image, and it writes its credentials beside it.
 #[tokio::test]
 async fn a_runner_that_writes_beside_its_program_writes_into_memory() {
-    let image = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let image = tempfile::tempdir_in(DISK).unwrap();
     let home = image.path().join("actions-runner");
     let listener = home.join("bin/Runner.Listener");
     std::fs::create_dir_all(home.join("bin")).unwrap();
@@ -285,7 +289,7 @@ async fn a_machine_with_a_wrong_clock_says_so_and_begins_no_runner() {
     };
     let server = Server::start(authority.issue(SERVER_NAME), script).await;
     let guest = Guest::new(&server.seed(&authority), MACHINE);
-    let disk = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let disk = tempfile::tempdir_in(DISK).unwrap();
     let run = guest::ends(guest.spawn(&["--work-dir", &disk.path().display().to_string()])).await;
     let finish = server.posted(path::STATUS).pop().unwrap_or_else(|| panic!("{}", run.log)).body;
     assert_eq!(finish["class"], "unprepared", "{finish}");
