@@ -1,6 +1,5 @@
 //! A thousand claims at once.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -12,7 +11,7 @@ use sim::proxmox::Simulator;
 use testenv::{Audit, Signal, eventually};
 use tokio::time::Instant;
 
-use super::town::{self, Town};
+use super::town::{self, Town, first_calls};
 use super::usage::{peak_megabytes, processor_seconds};
 use super::{MACHINES, bare};
 use crate::ceiling;
@@ -78,10 +77,7 @@ pub(super) async fn create(claims: &Api<MachineClaim>) -> Result<()> {
 
 /// When the last machine was asked for, counting the first call for each; nothing while one is missing.
 fn last_call(simulator: &Simulator) -> Option<Instant> {
-    let mut first = BTreeMap::new();
-    for (name, at) in simulator.clones() {
-        first.entry(name).or_insert(at);
-    }
+    let first = first_calls(simulator);
     first.values().max().copied().filter(|_| first.len() >= MACHINES)
 }
 

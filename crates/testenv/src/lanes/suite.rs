@@ -51,8 +51,8 @@ impl Suite {
         self
     }
 
-    /// Runs executables, each under a name, in this order, `at_once` at a time: while one of them waits, or has one long test left, another
-    /// goes on.
+    /// Runs executables, each under a name, in this order, `at_once` at a time: while one of them waits, or has one long
+    /// test left, another goes on.
     pub(super) fn run(&mut self, tests: &[(String, Command)], at_once: usize) -> Result<()> {
         let patience = self.patience;
         let (next, suite) = (AtomicUsize::new(0), Mutex::new(self));
