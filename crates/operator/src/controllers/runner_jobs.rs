@@ -114,14 +114,18 @@ impl RunnerJobs {
         pools.filter_map(candidate).collect()
     }
 
-    /// The claims made for a job, the one that has it, and the one whose runner is said to have it.
+    /// The claims made for a job, and the one that has it.
     fn claims(&self, job: &RunnerJob) -> Vec<Arc<MachineClaim>> {
         let mut keys = self.claims_for.under(&Key::of(&job.metadata));
-        keys.extend(claim_of(job));
-        keys.extend(unplaced(job).into_iter().flat_map(|runner| self.claims_as.under(&runner)));
+        keys.extend(self.holder(job));
         keys.sort_unstable();
         keys.dedup();
         keys.iter().filter_map(|key| self.sources.claims.get(key)).collect()
+    }
+
+    /// The claim that has a job, or whose runner is said to have it.
+    fn holder(&self, job: &RunnerJob) -> Option<Key> {
+        claim_of(job).or_else(|| self.claims_as.under(&unplaced(job)?).into_iter().next())
     }
 
     /// Whose code a job is, asked of the platform if a pool has to know.
@@ -150,7 +154,7 @@ impl RunnerJobs {
 
     /// Whether the node is gone that has the VM of a job's claim, as its cluster says.
     fn is_node_gone(&self, job: &RunnerJob) -> bool {
-        let Some(claim) = claim_of(job).and_then(|key| self.sources.claims.get(&key)) else { return false };
+        let Some(claim) = self.holder(job).and_then(|key| self.sources.claims.get(&key)) else { return false };
         let Some(held) = claim.status.as_ref().and_then(|status| status.allocation.as_ref()) else { return false };
         let cluster = self.sources.clusters.get(&target(&held.cluster_ref, &claim.metadata));
         let nodes = cluster.as_ref().and_then(|cluster| cluster.status.as_ref()).map(|status| status.nodes.as_slice());
