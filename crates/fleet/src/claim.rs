@@ -165,6 +165,9 @@ pub fn audit(observed: &Observed, plan: &ClaimPlan) -> Vec<Violation> {
         let known = format!("{:?}, {:?}", observed.sight, observed.runner.farewell);
         broken("a claim goes only when its VM and its runner are proven gone", known);
     }
+    if plan.finalizer == Finalizer::Remove && step::is_awaited(observed) {
+        broken("a claim goes only when its job knows that it was lost", format!("{:?}", observed.runner.work));
+    }
     if let Some(reason) = retired(observed, plan) {
         if status.busy_time.is_some() {
             broken("a machine that works is never retired", reason.to_string());

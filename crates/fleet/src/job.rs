@@ -24,13 +24,12 @@ use std::time::Duration;
 
 use api::condition::find;
 use api::registry::label::RUNNER_POOL;
-use api::{
-    ConditionType, JobState, LossClass, MachineClaim, Reason, RunnerJob, RunnerJobStatus, RunnerPool, RunnerSource,
-};
+use api::{ConditionType, JobState, MachineClaim, Reason, RunnerJob, RunnerJobStatus, RunnerPool, RunnerSource};
 use jiff::Timestamp;
 use reconcile::{Plan, Violation};
 
-pub use loss::loss;
+pub(crate) use loss::is_lost;
+pub use loss::would_note;
 pub use pause::pause;
 pub use select::{Choice, Fact, Origin, Tells, endangers, queue_of, select};
 pub(crate) use select::{either, facts, trusts_all};
@@ -88,15 +87,6 @@ pub struct Candidate {
     pub pool: Arc<RunnerPool>,
     /// What the job asks for and the pool's runners do not have, by the platform's own rules; empty if they fit.
     pub missing: Vec<String>,
-}
-
-/// Evidence that a job was lost with its machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Loss {
-    /// What was lost.
-    pub class: LossClass,
-    /// What was seen, in a sentence.
-    pub evidence: String,
 }
 
 /// What can be done to a job.

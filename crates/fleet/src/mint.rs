@@ -67,6 +67,16 @@ pub fn dismissed(claim: &MachineClaim, now: Timestamp) -> Option<MachineClaimSta
     Some(MachineClaimStatus { drain: Some(Drain { requested_at, confirmed_at: Some(at) }), ..status.clone() })
 }
 
+/// The status of a claim that was asked to drain while its machine was being registered. What was registered under the name
+/// `old` is removed, and a machine that asks again never had its credential: nothing can have begun. None if the claim has left
+/// that name, has begun its job, or was not asked.
+pub fn withdrawn(claim: &MachineClaim, old: &str, now: Timestamp) -> Option<MachineClaimStatus> {
+    let status = claim.status.as_ref().filter(|status| status.busy_time.is_none() && is_named(claim, old))?;
+    let drain = status.drain.clone().filter(|drain| drain.confirmed_at.is_none())?;
+    let drain = Some(Drain { confirmed_at: Some(Moment::from(now)), ..drain });
+    Some(MachineClaimStatus { drain, ..status.clone() })
+}
+
 /// The status of a claim whose runner cannot be registered now, and why; none if it says so already or goes.
 pub fn hindered(claim: &MachineClaim, reason: Reason, message: &str, now: Timestamp) -> Option<MachineClaimStatus> {
     let status = claim.status.as_ref()?;

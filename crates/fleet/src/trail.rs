@@ -24,7 +24,7 @@ use serde::Serialize;
 
 pub use answer::{Answer, Standing};
 pub use choose::{claim_of_job, claim_of_pool, job_of_claim};
-pub use link::Link;
+pub use link::{Link, telling};
 pub use mark::{Event, Mark};
 
 /// What is on the way, from the job to the hypervisor; later ones are further down.

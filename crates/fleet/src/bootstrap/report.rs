@@ -116,12 +116,12 @@ pub fn complain(claim: &MachineClaim, sentence: &str) -> Option<MachineClaimStat
         return None;
     }
     let known = find(&before.conditions, ConditionType::Bootstrapped);
-    let said = |known: &api::Condition| known.message == sentence && known.reason == Reason::Booting.as_str();
+    let said = |known: &api::Condition| known.message == sentence && known.reason == Reason::Attesting.as_str();
     if known.is_some_and(said) {
         return None;
     }
     let mut status = before.clone();
-    say(&mut status, claim, ConditionType::Bootstrapped, ConditionStatus::False, Reason::Booting, sentence);
+    say(&mut status, claim, ConditionType::Bootstrapped, ConditionStatus::False, Reason::Attesting, sentence);
     Some(status)
 }
 

@@ -10,6 +10,8 @@ pub struct Runner {
     pub standing: Option<Standing>,
     /// What the platform says of the job that it took.
     pub work: Work,
+    /// Whether a job that it took would have to note the loss of the machine and has not; it learns of that by the claim.
+    pub unnoted: bool,
     /// How far this process is with letting it go; another process knows none of it.
     pub farewell: Farewell,
 }

@@ -21,7 +21,7 @@ use reconcile::{Next, Plan, Why};
 use super::observed::{Job, Observed, Sight};
 use super::{ClaimPlan, ended, farewell, limit, retry, tell};
 
-pub(super) use gone::is_gone;
+pub(super) use gone::{is_awaited, is_gone};
 
 /// How soon a task is asked about for the first time: many end at once.
 const FIRST: Duration = Duration::from_millis(20);

@@ -2,21 +2,27 @@
 
 use api::condition::find;
 use api::{
-    ConditionType, InfrastructureLoss, JobResult, LossClass, MachineClaim, Moment, OutcomeClass, Reason,
-    RunnerJobStatus,
+    ConditionType, InfrastructureLoss, JobResult, JobState, LossClass, MachineClaim, Moment, OutcomeClass, Reason,
+    RunnerJob, RunnerJobStatus,
 };
 use jiff::Timestamp;
 
-use super::{Loss, Observed};
+use super::Observed;
 use crate::claim::ended;
 
 /// Characters of evidence the API server takes.
 const EVIDENCE: usize = 1024;
 
-/// What a claim tells of the loss of its work: it had begun, and ended by something else than its own end, a limit or a
-/// person.
-pub fn loss(claim: &MachineClaim, node_gone: bool) -> Option<Loss> {
-    let status = claim.status.as_ref().filter(|status| status.busy_time.is_some() && ended(status.phase))?;
+/// Evidence that a job was lost with its machine: what was lost, and what was seen, in a sentence.
+struct Loss {
+    class: LossClass,
+    evidence: String,
+}
+
+/// What the claim that has a job tells of its loss: it ended by something else than its own end, a limit or a person. Whether
+/// its agent had time to say that the work has begun does not matter: the platform has said so.
+fn loss(claim: &MachineClaim, node_gone: bool) -> Option<Loss> {
+    let status = claim.status.as_ref().filter(|status| ended(status.phase))?;
     let ready = find(&status.conditions, ConditionType::Ready)?;
     let reason = Reason::ALL.iter().find(|reason| reason.as_str() == ready.reason)?;
     let reported = status.outcome.as_ref().and_then(|outcome| outcome.class).filter(|_| *reason == Reason::Finished);
@@ -67,10 +73,26 @@ const fn told(outcome: OutcomeClass) -> Option<LossClass> {
     }
 }
 
-/// This status with the loss written down that its claim tells of. The first evidence stays: the claim goes soon.
+/// Whether the machine of a claim was lost with the job that it had.
+pub(crate) fn is_lost(claim: &MachineClaim) -> bool {
+    loss(claim, false).is_some()
+}
+
+/// Whether a job that some runner has, or had, will write down the loss of its machine when it sees it.
+pub fn would_note(job: &RunnerJob) -> bool {
+    let taken = |status: &&RunnerJobStatus| status.state > Some(JobState::Queued);
+    let status = job.status.as_ref().filter(taken).filter(|_| job.metadata.deletion_timestamp.is_none());
+    status.is_some_and(is_open)
+}
+
+fn is_open(status: &RunnerJobStatus) -> bool {
+    let fine = matches!(status.result, Some(JobResult::Succeeded | JobResult::Cancelled));
+    status.infrastructure_loss.is_none() && !fine
+}
+
+/// This status with the loss written down that its claim tells of. The first evidence stays; the claim goes after that.
 pub(super) fn noted(observed: &Observed, mut status: RunnerJobStatus, now: Timestamp) -> RunnerJobStatus {
-    let open = !matches!(status.result, Some(JobResult::Succeeded | JobResult::Cancelled));
-    if status.infrastructure_loss.is_none() && open {
+    if is_open(&status) {
         let name = status.claim_ref.as_ref().map(|claim| claim.name.as_str());
         let claim = observed.claims.iter().find(|claim| name.is_some() && claim.metadata.name.as_deref() == name);
         let found = claim.and_then(|claim| loss(claim, observed.node_gone));

@@ -157,7 +157,9 @@ fn of_claim(claim: &MachineClaim, pool: &RunnerPool) -> Word {
     if let Some((reason, said)) = provisioning.and_then(|said| Some((obstacle(said)?, said))) {
         return Verdict::waits(reason, format!("machine {name}: {}", said.message)).into();
     }
-    let proving = status.bootstrap.is_some_and(|record| record.state == BootstrapState::Challenged);
+    let asked = status.bootstrap.is_some_and(|record| record.state == BootstrapState::Challenged);
+    let called = find(&status.conditions, ConditionType::Bootstrapped);
+    let proving = asked || called.is_some_and(|said| said.reason == Reason::Attesting.as_str());
     if let Some(running) = status.first_running_time {
         let part = if proving { "its agent is proving itself" } else { "it boots, and its agent has not called yet" };
         return slow(start, Some(running.timestamp()), |start| going_on(start, part));

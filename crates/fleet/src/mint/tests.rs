@@ -97,6 +97,20 @@ fn a_runner_with_a_job_gets_no_other_name() {
 }
 
 #[test]
+fn a_machine_that_was_to_drain_before_it_had_a_credential_has_drained() {
+    let mut claim = named();
+    let name = runner(&claim).name;
+    assert_eq!(withdrawn(&claim, &name, NOW), None, "nobody asked");
+    let asked = Drain { requested_at: Moment::from(NOW), confirmed_at: None };
+    claim.status.as_mut().unwrap().drain = Some(asked.clone());
+    let drained = withdrawn(&claim, &name, NOW).unwrap();
+    assert_eq!(drained.drain, Some(Drain { confirmed_at: Some(Moment::from(NOW)), ..asked }));
+    assert_eq!(withdrawn(&claim, "another", NOW), None, "somebody else is further");
+    claim.status.as_mut().unwrap().busy_time = Some(Moment::from(NOW));
+    assert_eq!(withdrawn(&claim, &name, NOW), None, "it has a job");
+}
+
+#[test]
 fn what_hinders_a_registration_is_said_once() {
     let mut claim = named();
     claim.status = hindered(&claim, Reason::RateLimited, "used up for 60 s", NOW);

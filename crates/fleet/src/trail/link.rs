@@ -71,7 +71,7 @@ fn tell<T: Speaks>(object: &str, found: &Found<T>, said: impl FnOnce(&T) -> Said
 }
 
 /// The condition that tells most about a claim in its present phase.
-pub(super) fn telling(claim: &MachineClaim) -> Option<&Condition> {
+pub fn telling(claim: &MachineClaim) -> Option<&Condition> {
     let said = |about| find(claim.conditions(), about);
     let denied = |about| said(about).filter(|known| known.status == ConditionStatus::False.as_str());
     match claim.status.as_ref()?.phase? {

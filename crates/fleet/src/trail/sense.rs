@@ -125,7 +125,9 @@ const fn general(reason: Reason) -> Option<Sense> {
         Reason::Cloning => toward(Kind::Claim, passes("waits for its VM to be cloned")),
         Reason::Configuring => toward(Kind::Claim, passes("waits for its VM to be configured")),
         Reason::Booting => toward(Kind::Claim, usually_passes("waits for its VM to boot", "look at the VM's console")),
-        Reason::Attesting => toward(Kind::Claim, passes("waits for its agent to prove itself")),
+        Reason::Attesting => {
+            toward(Kind::Claim, usually_passes("waits for its agent to prove itself", "look at the VM's console"))
+        }
         Reason::CloneFailed => toward(Kind::Claim, passes("waits for another attempt to clone its VM")),
         Reason::OwnershipConflict => stuck("meets a VM that is not ours"),
         Reason::VmLocked => {

@@ -181,14 +181,15 @@ fn down() -> Scene {
     "runnerjob/job-1 waits for its VM to boot (machineclaim/job-1-1): VM 6001 runs; its agent has to prove itself. Nothing \
      to do; if it lasts, look at the VM's console."
 )]
-#[case::booting_with_a_complaint(
-    bootstrapping("Pending", &[booted(), said("Bootstrapped", "False", "Booting", "the clock is 3 h wrong")]),
-    "runnerjob/job-1 waits for its VM to boot (machineclaim/job-1-1): the clock is 3 h wrong. Nothing to do; if it \
-     lasts, look at the VM's console."
+#[case::attesting_with_a_complaint(
+    bootstrapping("Pending", &[booted(), said("Bootstrapped", "False", "Attesting", "the clock is 3 h wrong")]),
+    "runnerjob/job-1 waits for its agent to prove itself (machineclaim/job-1-1): the clock is 3 h wrong. Nothing to do; \
+     if it lasts, look at the VM's console."
 )]
 #[case::attesting(
     bootstrapping("Challenged", &[booted()]),
-    "runnerjob/job-1 waits for its agent to prove itself (machineclaim/job-1-1): it was asked for evidence. Nothing to do."
+    "runnerjob/job-1 waits for its agent to prove itself (machineclaim/job-1-1): it was asked for evidence. Nothing \
+     to do; if it lasts, look at the VM's console."
 )]
 #[case::rate_limit(
     Scene { source: source("False", "RateLimited", "GitHub's core limit is used up until 10:15"), ..scene(queued("RateLimited", "")) },

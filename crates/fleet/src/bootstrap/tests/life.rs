@@ -102,7 +102,7 @@ proptest! {
 #[test]
 fn a_complaint_is_shown_while_a_machine_boots() {
     let status = complain(&claim(), "reached us from 10.0.0.5: no").unwrap();
-    let expected = ("False".to_owned(), "Booting".to_owned(), "reached us from 10.0.0.5: no".to_owned());
+    let expected = ("False".to_owned(), "Attesting".to_owned(), "reached us from 10.0.0.5: no".to_owned());
     assert_eq!(said(&status, ConditionType::Bootstrapped), expected);
     let told = with(claim(), |claim| claim.status = Some(status));
     admitted(&told);

@@ -10,10 +10,14 @@ use reconcile::{Finalizer, Next, Plan, Why};
 use super::super::observed::{Job, Observed, Sight};
 use super::super::{ClaimPlan, Step, farewell, holds_machine, limit, tell};
 use super::destroying;
+use crate::job;
+
+/// The job calls when it has written its loss down; this is a net under calls that are lost.
+const CALLED: Duration = Duration::from_secs(30);
 
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> ClaimPlan {
     if observed.is_going() {
-        return Plan { finalizer: Finalizer::Remove, ..Plan::rest() };
+        return leave(observed);
     }
     let teardown = observed.status().teardown.as_ref().filter(|teardown| teardown.vm_gone_at.is_some());
     let last = teardown.and_then(|teardown| teardown.vm_gone_at.as_ref().max(teardown.runner_gone_at.as_ref()));
@@ -22,9 +26,25 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> ClaimPlan {
     };
     let due = limit::after(gone.timestamp(), kept(observed));
     if due <= now {
-        return Plan { steps: vec![Step::Delete], ..Plan::rest() };
+        return leave(observed);
     }
     Plan::wait(Next::at(due, now, Why::Retention { until: due }))
+}
+
+/// The claim goes, as soon as nobody needs its evidence.
+fn leave(observed: &Observed) -> ClaimPlan {
+    if is_awaited(observed) {
+        return Plan::wait(Next::After(CALLED, Why::Task { what: "telling the job that it was lost" }));
+    }
+    if observed.is_going() {
+        return Plan { finalizer: Finalizer::Remove, ..Plan::rest() };
+    }
+    Plan { steps: vec![Step::Delete], ..Plan::rest() }
+}
+
+/// Whether the job that was lost with the machine has not written that down yet: after the claim, nobody could tell it.
+pub(in super::super) fn is_awaited(observed: &Observed) -> bool {
+    observed.runner.unnoted && job::is_lost(&observed.claim) && !destroying::is_abandoned(observed)
 }
 
 /// How long a claim stays after its VM is gone.
@@ -36,11 +56,8 @@ fn kept(observed: &Observed) -> Duration {
 
 /// Nothing is left: the claim says so, or goes as well.
 pub(super) fn proven(observed: &Observed, now: Timestamp) -> ClaimPlan {
-    if observed.is_going() {
-        return Plan { finalizer: Finalizer::Remove, ..Plan::rest() };
-    }
-    if kept(observed).is_zero() {
-        return Plan { steps: vec![Step::Delete], ..Plan::rest() };
+    if observed.is_going() || kept(observed).is_zero() {
+        return leave(observed);
     }
     Plan { status: Some(ended(observed, now)), ..Plan::rest() }
 }

@@ -181,10 +181,11 @@ prop_compose! {
     /// Whatever may be known of a runner.
     pub(super) fn runner()(
         state in select(vec![RunnerState::Idle, RunnerState::Busy, RunnerState::Offline, RunnerState::Gone]),
-        since in 0_i64..NOW, later in 0_i64..600, listed: bool, work in work(), farewell in farewell(),
+        since in 0_i64..NOW, later in 0_i64..600, listed: bool, work in work(),
+        unnoted: bool, farewell in farewell(),
     ) -> Runner {
         let standing = Standing { state, since: at(since), seen: at(since + later) };
-        Runner { standing: listed.then_some(standing), work, farewell }
+        Runner { standing: listed.then_some(standing), work, unnoted, farewell }
     }
 }
 

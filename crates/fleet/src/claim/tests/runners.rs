@@ -138,6 +138,31 @@ fn a_claim_that_never_had_a_runner_waits_for_no_platform() {
     assert_eq!(decide(&gone, 310), Plan { finalizer: Finalizer::Remove, ..Plan::rest() });
 }
 
+/// Its job learns of the loss by the claim: after a crash, or on a busy machine, the claim could be gone before that.
+#[rstest]
+#[case::begun(working(&ready()))]
+#[case::its_agent_had_no_time_to_say_so(ready())]
+fn a_claim_stays_until_the_job_that_was_lost_with_it_knows(#[case] claim: MachineClaim) {
+    let lost = after_pass(&Observed { life: Life::Stopped, ..seen(claim) }, 200);
+    let gone = Observed { sight: absent(), errands: done(&[Job::Discard]), ..seen(lost.clone()) };
+    let gone = hearing(gone, answered(Mode::Force, Removal::Gone, 210));
+    let untold = Observed { runner: Runner { unnoted: true, ..gone.runner.clone() }, ..gone.clone() };
+    let wait = Next::After(secs(30), Why::Task { what: "telling the job that it was lost" });
+    assert_waits(&decide(&untold, 211), &wait);
+    assert_eq!(decide(&gone, 212), doing(Step::Delete));
+    let going = |observed: &Observed| Observed { claim: Arc::new(deleted(lost.clone())), ..observed.clone() };
+    assert_waits(&decide(&going(&untold), 213), &wait);
+    assert_eq!(decide(&going(&gone), 214), Plan { finalizer: Finalizer::Remove, ..Plan::rest() });
+}
+
+#[test]
+fn a_claim_that_ended_well_waits_for_no_job() {
+    let gone = Observed { sight: absent(), errands: done(&[Job::Discard]), ..seen(over()) };
+    let mut gone = hearing(gone, answered(Mode::Force, Removal::Gone, 310));
+    gone.runner.unnoted = true;
+    assert_eq!(decide(&gone, 311), doing(Step::Delete));
+}
+
 #[test]
 fn a_registration_that_may_come_late_is_waited_for() {
     let unsure = deleted(with(draining(&registered(bound(pooled()), None)), |claim| {

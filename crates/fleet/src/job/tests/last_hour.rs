@@ -1,5 +1,7 @@
 //! Jobs that run, are lost, and end.
 
+use api::LossClass;
+
 use super::*;
 
 fn state(state: JobState, result: Option<JobResult>, ended: Option<i64>) -> Observed {
@@ -83,6 +85,33 @@ fn a_loss_is_told_from_an_end(#[case] reason: &str, #[case] node_gone: bool, #[c
         assert!(loss.evidence.starts_with("the VM stopped before its work had ended"), "{}", loss.evidence);
         assert_eq!(find(&status.conditions, ConditionType::Assigned).unwrap().reason, loss.class.as_str());
     }
+}
+
+/// A platform can be faster than an agent: that the job runs was heard, that the machine works was not when it died.
+#[test]
+fn a_job_is_lost_with_a_machine_whose_agent_had_no_time_to_say_that_it_has_begun() {
+    let mut observed = state(JobState::Running, None, None);
+    let mut claim = lost("VMShutdownDetected");
+    Arc::make_mut(&mut claim).status.as_mut().unwrap().busy_time = None;
+    observed.claims = vec![claim];
+    assert!(would_note(&observed.job));
+    let observed = after(observed, 10);
+    let loss = observed.job.status.as_ref().unwrap().infrastructure_loss.as_ref().map(|loss| loss.class);
+    assert_eq!((loss, would_note(&observed.job)), (Some(LossClass::VmGone), false));
+}
+
+#[rstest]
+#[case::waits(state(JobState::Queued, None, None), false)]
+#[case::assigned(state(JobState::Assigned, None, None), true)]
+#[case::failed(state(JobState::Completed, Some(JobResult::Failed), Some(5)), true)]
+#[case::passed(state(JobState::Completed, Some(JobResult::Succeeded), Some(5)), false)]
+#[case::cancelled(state(JobState::Completed, Some(JobResult::Cancelled), Some(5)), false)]
+fn a_claim_is_told_which_jobs_wait_for_its_evidence(#[case] observed: Observed, #[case] waits: bool) {
+    assert_eq!(would_note(&observed.job), waits);
+    let mut lost_with = observed;
+    lost_with.claims = vec![lost("VMShutdownDetected")];
+    let status = after(lost_with, 10).job.status.clone().unwrap();
+    assert_eq!(status.infrastructure_loss.is_some(), waits, "who is waited for writes it down");
 }
 
 /// What agents report is written down as an outcome; that there was a report is all that the condition says.

@@ -150,7 +150,9 @@ impl World {
         if !self.claim.as_ref().is_some_and(holds_runner) {
             return Runner::default();
         }
-        Runner { standing: self.platform.standing, work: self.platform.work(), farewell: self.farewell.clone() }
+        let (standing, work, farewell) = (self.platform.standing, self.platform.work(), self.farewell.clone());
+        // Whoever keeps the jobs is quick here.
+        Runner { standing, work, unnoted: false, farewell }
     }
 
     /// Asks the platform to let the runner go; the answer comes a second later.
