@@ -52,6 +52,15 @@ pub mod annotation {
     /// there are so many. It counts for the storm in which it is set; one that was left there says nothing about the
     /// next.
     pub const CONFIRM_ORPHANS: &str = "hyperfleet.io/confirm-orphans";
+    /// On an object, with the reason as value: nothing is done about it. On the Secret that holds the ownership key: nothing
+    /// is done at all by the operator whose key it is. What an export writes has it until its import is complete.
+    pub const HOLD: &str = "hyperfleet.io/hold";
+    /// On the Secret that holds the ownership key: the export that was imported here last, or called off here; it is the past.
+    pub const IMPORTED: &str = "hyperfleet.io/imported";
+    /// On an exported object: the object that owns it, as `Kind/name`; uids differ from server to server.
+    pub const OWNER: &str = "hyperfleet.io/owner";
+    /// On an exported object: it was being deleted.
+    pub const DELETING: &str = "hyperfleet.io/deleting";
     /// A sentence for people; we show it and never read it.
     pub const DESCRIPTION: &str = "hyperfleet.io/description";
 }

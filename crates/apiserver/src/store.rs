@@ -8,19 +8,21 @@
 //! each change with the record before and after it, so that a past revision can be read by going back through it, and a
 //! watcher needs no buffer of its own: it remembers a revision. What has left the journal is gone, as after a compaction.
 
+mod disk;
 mod journal;
 mod record;
 mod storage;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
 
 use tokio::sync::Notify;
 
+pub use disk::Disk;
 pub use journal::{Change, Entry, Journal};
 pub use record::{Key, Record, Resource};
-pub use storage::{Memory, Storage, StorageError};
+pub use storage::{Memory, Saved, Storage, StorageError};
 
 /// All objects of one resource, in the order of keys.
 pub type Objects = BTreeMap<Key, Arc<Record>>;
@@ -54,11 +56,15 @@ impl Store {
     pub fn open(storage: Box<dyn Storage>, history: usize) -> Result<Self, StorageError> {
         let saved = storage.load()?;
         let mut objects: BTreeMap<Resource, Objects> = BTreeMap::new();
+        let mut known = HashMap::new();
         for (resource, key, record) in saved.objects {
-            objects.entry(resource).or_default().insert(key, Arc::new(record));
+            let record = Arc::new(record);
+            known.insert(record.revision, Arc::clone(&record));
+            objects.entry(resource).or_default().insert(key, record);
         }
         let revision = saved.revision.max(1);
-        let journal = Journal::starting_at(revision, history);
+        let past = saved.journal.into_iter().map(|entry| entry.sharing(&mut known)).collect();
+        let journal = Journal::starting_at(revision, past, history);
         Ok(Self { revision, objects, journal, storage, news: Arc::default() })
     }
 
@@ -67,6 +73,14 @@ impl Store {
         let Self { revision, objects, journal, storage: _, news: _ } = self;
         let (objects, journal) = (objects.clone(), journal.clone());
         Self { revision: *revision, objects, journal, storage: Box::new(Memory), news: Arc::default() }
+    }
+
+    /// Everything as it is now, for a storage elsewhere; what was before is not in it.
+    pub fn saved(&self) -> Saved {
+        let all = self.objects.iter().flat_map(|(resource, objects)| objects.iter().map(move |one| (resource, one)));
+        let objects =
+            all.map(|(resource, (key, record))| (resource.clone(), key.clone(), (**record).clone())).collect();
+        Saved { revision: self.revision, objects, journal: Vec::new() }
     }
 
     /// The newest revision.
@@ -146,15 +160,15 @@ impl Store {
     /// Makes `after` the object under `key` (none removes it) and tells the watchers. The record carries
     /// [`Store::next_revision`] already; for a removal, the last record does.
     pub fn commit(&mut self, resource: &Resource, key: &Key, change: Change) -> Result<(), StorageError> {
-        let revision = self.next_revision();
-        self.storage.commit(revision, resource, key, change.after())?;
+        let entry = Entry { revision: self.next_revision(), resource: resource.clone(), key: key.clone(), change };
+        self.storage.commit(&entry)?;
         let objects = self.objects.entry(resource.clone()).or_default();
-        match change.after() {
+        match entry.change.after() {
             Some(record) => objects.insert(key.clone(), Arc::clone(record)),
             None => objects.remove(key),
         };
-        self.revision = revision;
-        self.journal.push(Entry { revision, resource: resource.clone(), key: key.clone(), change });
+        self.revision = entry.revision;
+        self.journal.push(entry);
         self.news.notify_waiters();
         Ok(())
     }

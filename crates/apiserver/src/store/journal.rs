@@ -1,6 +1,6 @@
 //! The last changes, in order.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::{Key, OutOfReach, Record, Resource};
@@ -37,6 +37,14 @@ impl Change {
             Self::Deleted { .. } => None,
         }
     }
+
+    /// The object as those see it who watch.
+    pub const fn shown(&self) -> &Arc<Record> {
+        match self {
+            Self::Added { after } | Self::Modified { after, .. } => after,
+            Self::Deleted { last, .. } => last,
+        }
+    }
 }
 
 /// A change with its place in history.
@@ -60,6 +68,17 @@ impl Entry {
             Change::Modified { before, .. } | Change::Deleted { before, .. } => Some(before),
         }
     }
+
+    /// The same with the records that `known` has already, by their revision: no text is held twice.
+    pub(super) fn sharing(self, known: &mut HashMap<u64, Arc<Record>>) -> Self {
+        let mut share = |record: Arc<Record>| Arc::clone(known.entry(record.revision).or_insert(record));
+        let change = match self.change {
+            Change::Added { after } => Change::Added { after: share(after) },
+            Change::Modified { before, after } => Change::Modified { before: share(before), after: share(after) },
+            Change::Deleted { before, last } => Change::Deleted { before: share(before), last: share(last) },
+        };
+        Self { change, ..self }
+    }
 }
 
 /// The last changes; older ones are forgotten.
@@ -72,8 +91,14 @@ pub struct Journal {
 }
 
 impl Journal {
-    pub(super) const fn starting_at(revision: u64, limit: usize) -> Self {
-        Self { entries: VecDeque::new(), limit, since: revision }
+    /// A journal that goes on with `entries`, which end at `revision`.
+    pub(super) fn starting_at(revision: u64, entries: Vec<Entry>, limit: usize) -> Self {
+        let since = entries.first().map_or(revision, |oldest| oldest.revision.saturating_sub(1));
+        let mut journal = Self { entries: VecDeque::new(), limit, since };
+        for entry in entries {
+            journal.push(entry);
+        }
+        journal
     }
 
     pub(super) fn push(&mut self, entry: Entry) {

@@ -3,23 +3,15 @@
 //! Reads never go there: all objects are in memory. A storage is asked for everything once, at the start, and told of each
 //! commit before it counts.
 
-use std::sync::Arc;
-
-use super::{Key, Record, Resource};
+use super::{Entry, Key, Record, Resource};
 
 /// Keeps what was committed.
 pub trait Storage: Send {
     /// Everything that was committed before, as it was last.
     fn load(&self) -> Result<Saved, StorageError>;
 
-    /// Keeps one change (none removes the object); it is durable when this returns.
-    fn commit(
-        &mut self,
-        revision: u64,
-        resource: &Resource,
-        key: &Key,
-        record: Option<&Arc<Record>>,
-    ) -> Result<(), StorageError>;
+    /// Keeps one change; it is durable when this returns.
+    fn commit(&mut self, entry: &Entry) -> Result<(), StorageError>;
 }
 
 /// What a storage holds.
@@ -29,6 +21,8 @@ pub struct Saved {
     pub revision: u64,
     /// Every object.
     pub objects: Vec<(Resource, Key, Record)>,
+    /// What happened to them lately, without a gap up to the last revision; oldest first.
+    pub journal: Vec<Entry>,
 }
 
 /// The storage does not answer; nothing was changed.
@@ -45,7 +39,7 @@ impl Storage for Memory {
         Ok(Saved::default())
     }
 
-    fn commit(&mut self, _: u64, _: &Resource, _: &Key, _: Option<&Arc<Record>>) -> Result<(), StorageError> {
+    fn commit(&mut self, _: &Entry) -> Result<(), StorageError> {
         Ok(())
     }
 }

@@ -89,7 +89,7 @@ fn what_cannot_be_stored_did_not_happen() {
         fn load(&self) -> Result<storage::Saved, StorageError> {
             Ok(storage::Saved::default())
         }
-        fn commit(&mut self, _: u64, _: &Resource, _: &Key, _: Option<&Arc<Record>>) -> Result<(), StorageError> {
+        fn commit(&mut self, _: &Entry) -> Result<(), StorageError> {
             Err(StorageError("disk full".into()))
         }
     }

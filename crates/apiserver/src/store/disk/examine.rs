@@ -1,0 +1,60 @@
+//! A look at a file before it is opened.
+//!
+//! The database puts right what it finds wrong, and if the last change is what is damaged, it goes on without it. An
+//! acknowledged write must not get lost so quietly: a copy in memory is examined, every page with its checksum, and if there is
+//! anything to put right, the file is not opened. What a process that was killed leaves is not damage.
+
+use std::fs::{File, TryLockError};
+use std::io::{ErrorKind, Read as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use redb::backends::InMemoryBackend;
+use redb::{Database, DatabaseError, StorageBackend as _};
+
+use super::{CACHE, damaged, remedy};
+
+/// How much is copied at a time.
+const PART: usize = 1 << 20;
+
+/// What is wrong with the file at `path`; nothing if there is none.
+pub(super) fn examine(path: &Path) -> Result<(), String> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error.to_string()),
+    };
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(remedy(&DatabaseError::DatabaseAlreadyOpen)),
+        Err(TryLockError::Error(error)) => return Err(error.to_string()),
+    }
+    let copy = copy(file).map_err(|error| error.to_string())?;
+    if copy.len().is_ok_and(|length| length == 0) {
+        return Err("it is empty: put a backup in its place, or remove it to begin with nothing".to_owned());
+    }
+    // The bytes of a file that is no database at all can lead anywhere.
+    let verdict = catch_unwind(AssertUnwindSafe(|| {
+        Database::builder().set_cache_size(CACHE).create_with_backend(copy)?.check_integrity()
+    }));
+    match verdict {
+        Ok(Ok(true)) => Ok(()),
+        Ok(Ok(false)) => Err(damaged("a checksum is wrong")),
+        Ok(Err(error)) => Err(remedy(&error)),
+        Err(_) => Err(damaged("its pages make no sense")),
+    }
+}
+
+fn copy(mut file: File) -> std::io::Result<InMemoryBackend> {
+    let copy = InMemoryBackend::new();
+    copy.set_len(file.metadata()?.len())?;
+    let (mut part, mut at) = (vec![0; PART], 0);
+    loop {
+        let read = file.read(&mut part)?;
+        if read == 0 {
+            return Ok(copy);
+        }
+        copy.write(at, &part[..read])?;
+        at += read as u64;
+    }
+}

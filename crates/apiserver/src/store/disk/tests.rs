@@ -1,0 +1,149 @@
+//! What was committed is there for whoever comes next, whatever became of the one before.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use proptest::prelude::*;
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::super::{Memory, OutOfReach, Store};
+use super::*;
+
+mod harm;
+
+/// Changes that are kept.
+const HISTORY: usize = 8;
+
+fn place() -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state.redb");
+    (directory, path)
+}
+
+fn open(path: &Path) -> Store {
+    Store::open(Box::new(Disk::open(path, HISTORY).unwrap()), HISTORY).unwrap()
+}
+
+fn configmaps() -> Resource {
+    Resource::new("", "configmaps")
+}
+
+/// Writes or removes an object; nothing if there is none to remove.
+fn act(store: &mut Store, name: &str, text: Option<&str>) {
+    let (key, revision) = (Key::new("default", name), store.next_revision());
+    let before = store.get(&configmaps(), &key).cloned();
+    let after = text.map(|text| Arc::new(Record::new(&json!(text), revision)));
+    let change = match (before, after) {
+        (None, Some(after)) => Change::Added { after },
+        (Some(before), Some(after)) => Change::Modified { before, after },
+        (Some(before), None) => {
+            let last = Arc::new(Record { revision, ..(*before).clone() });
+            Change::Deleted { before, last }
+        }
+        (None, None) => return,
+    };
+    store.commit(&configmaps(), &key, change).unwrap();
+}
+
+/// Everything that a client could be told of.
+fn told(store: &Store) -> Vec<String> {
+    let revisions = 0..=store.revision() + 1;
+    let lists = revisions.clone().map(|revision| format!("{:?}", store.list_at(&configmaps(), None, revision)));
+    let news = revisions.map(|revision| match store.journal().after(revision) {
+        Ok(entries) => format!("{:?}", entries.collect::<Vec<_>>()),
+        Err(gone) => format!("{gone:?}"),
+    });
+    lists.chain(news).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Whoever opens the file knows what the one before knew: objects, revisions and the past.
+    #[test]
+    fn a_store_goes_on_where_it_was(
+        acts in prop::collection::vec((0..4_u8, prop::option::of("[a-z]{1,8}"), prop::bool::weighted(0.2)), 1..40),
+    ) {
+        let (_directory, path) = place();
+        let (mut disk, mut memory) = (open(&path), Store::open(Box::new(Memory), HISTORY).unwrap());
+        for (name, text, again) in acts {
+            for store in [&mut disk, &mut memory] {
+                act(store, &name.to_string(), text.as_deref());
+            }
+            if again {
+                drop(disk);
+                disk = open(&path);
+            }
+            prop_assert_eq!(told(&disk), told(&memory));
+        }
+    }
+}
+
+#[test]
+fn a_watch_goes_on_after_a_restart() {
+    let (_directory, path) = place();
+    let mut store = open(&path);
+    act(&mut store, "a", Some("one"));
+    let seen = store.revision();
+    act(&mut store, "a", None);
+    drop(store);
+    let store = open(&path);
+    let missed: Vec<&Entry> = store.journal().after(seen).unwrap().collect();
+    assert!(matches!(missed[..], [Entry { change: Change::Deleted { .. }, .. }]), "{missed:?}");
+    let far = store.journal().after(0).map(Iterator::count);
+    assert_eq!(far, Err(OutOfReach::Compacted { oldest: 1 }), "a new server begins at one");
+}
+
+#[test]
+fn only_its_owner_reads_the_file() {
+    let (_directory, path) = place();
+    drop(open(&path));
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn two_servers_do_not_share_a_file() {
+    let (_directory, path) = place();
+    let _first = open(&path);
+    let refused = Disk::open(&path, HISTORY).unwrap_err().to_string();
+    assert!(refused.contains("state.redb: another process uses it: end that first"), "{refused}");
+}
+
+#[test]
+fn what_is_no_database_is_left_as_it_is_and_says_so() {
+    let (_directory, path) = place();
+    let text = "apiVersion: v1\n".repeat(2_000);
+    fs::write(&path, &text).unwrap();
+    let refused = Disk::open(&path, HISTORY).unwrap_err().to_string();
+    assert!(refused.contains("state.redb: "), "{refused}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+}
+
+#[test]
+fn a_file_of_a_later_program_is_not_touched() {
+    let (_directory, path) = place();
+    let disk = Disk::open(&path, HISTORY).unwrap();
+    let write = disk.begin().unwrap();
+    write.open_table(META).unwrap().insert("format", 7).unwrap();
+    write.commit().unwrap();
+    drop(disk);
+    let refused = Disk::open(&path, HISTORY).unwrap_err().to_string();
+    assert!(refused.contains("has format 7 and this program knows 1: use the program that wrote it"), "{refused}");
+}
+
+#[test]
+fn a_backup_has_everything_and_overwrites_nothing() {
+    let (directory, path) = place();
+    let mut store = open(&path);
+    for name in ["a", "b", "c"] {
+        act(&mut store, name, Some(name));
+    }
+    act(&mut store, "b", None);
+    let copy = directory.path().join("backup.redb");
+    Disk::save(&copy, &store.saved()).unwrap();
+    let restored = open(&copy);
+    assert_eq!(restored.list(&configmaps(), None), store.list(&configmaps(), None));
+    assert_eq!(restored.revision(), store.revision());
+    let refused = Disk::save(&copy, &store.saved()).unwrap_err().to_string();
+    assert!(refused.contains("exists already: name a file that does not"), "{refused}");
+}
