@@ -11,6 +11,7 @@ mod fingerprint;
 mod meter;
 mod record;
 mod trust;
+mod validity;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +29,7 @@ use tower::{BoxError, Service};
 use tracing::{Instrument, Span, field};
 
 pub use address::{AddressPolicy, AddressRefused, Cidr, CidrError};
-pub use connect::{ConnectError, Endpoint, EndpointError};
+pub use connect::{ConnectError, Endpoint, EndpointError, Shown};
 pub use error::TransportError;
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use meter::{Failure, Meter, Observation, Unmetered};

@@ -1,10 +1,12 @@
-//! The metrics endpoint, behind the cluster's own rights.
+//! The metrics endpoint, behind the cluster's own rights, with room for more pages beside it.
 //!
 //! ```text
 //!   :8443  https  /metrics  bearer token ─▶ TokenReview ─▶ SubjectAccessReview (get /metrics) ─▶ page
+//!                 others    the same for theirs ─▶ Annex
 //! ```
 
 mod access;
+mod annex;
 #[cfg(test)]
 mod tests;
 
@@ -23,13 +25,14 @@ use chassis::serve::{Certificate, ServeError, listen};
 use chassis::settings::MetricsEndpoint;
 
 pub use access::{Access, Verdict};
+pub use annex::Annex;
 
-/// Serves `/metrics` until `tasks` stop, over https to callers that `client`'s cluster lets in unless told otherwise;
-/// returns the address unless switched off.
+/// Serves `/metrics` until `tasks` stop, over https to callers that the cluster lets in unless told otherwise, and what is in
+/// the annex beside it; returns the address unless switched off.
 pub async fn serve_metrics(
     endpoint: &MetricsEndpoint,
     metrics: Metrics,
-    client: kube::Client,
+    annex: &Annex,
     tasks: &Tasks,
 ) -> Result<Option<SocketAddr>, ServeError> {
     let Some(mut listener) = listen("the metrics server", endpoint.bind).await? else { return Ok(None) };
@@ -42,8 +45,10 @@ pub async fn serve_metrics(
             None => Certificate::self_signed()?,
         };
         listener = listener.with_tls(certificate);
-        router = router.layer(middleware::from_fn_with_state(Arc::new(Access::new(client)), guard));
+        router = router.layer(middleware::from_fn_with_state(annex.access(), guard));
     }
+    let annex = annex.clone();
+    let router = router.fallback(move |request| annex.answer(request));
     let address = listener.address();
     listener.serve("metrics server", router, tasks);
     Ok(Some(address))

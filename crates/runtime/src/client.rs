@@ -8,12 +8,15 @@ mod fault;
 mod guard;
 mod route;
 
+use http::{Request, Response};
+use http_body_util::combinators::UnsyncBoxBody;
+use hyper::body::Bytes;
 use hyper_util::client::legacy::Client as Http;
 use hyper_util::rt::TokioExecutor;
 use kube::client::{Body, ConfigExt};
 use kube::{Client, Config};
-use tower::ServiceBuilder;
 use tower::util::BoxCloneService;
+use tower::{BoxError, Layer as _, ServiceBuilder};
 
 pub use fault::fault;
 pub use guard::{Guard, Late, Limits};
@@ -26,7 +29,15 @@ pub fn connect(config: &Config, guard: Guard) -> Result<Client, kube::Error> {
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
-        .map_err(tower::BoxError::from)
+        .map_err(BoxError::from)
         .service(http);
     Ok(Client::new(BoxCloneService::new(service), config.default_namespace.clone()))
+}
+
+/// An API server in this process, for somebody whom it knows.
+pub type Local = BoxCloneService<Request<Body>, Response<UnsyncBoxBody<Bytes, BoxError>>, BoxError>;
+
+/// Connects to an API server in this process, through `guard`.
+pub fn within(service: Local, namespace: &str, guard: &Guard) -> Client {
+    Client::new(BoxCloneService::new(guard.layer(service)), namespace)
 }

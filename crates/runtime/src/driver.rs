@@ -30,6 +30,7 @@ use crate::events::{Herald, Recorder, Severity};
 use crate::lease::Leadership;
 use crate::{Bell, Key, Parts, Writer};
 
+pub use pass::HOLD;
 pub use status::{STALLED, StallWords};
 
 /// What makes a controller: how it looks at one object, what it decides, and how it carries that out.

@@ -8,15 +8,19 @@
 //! Health comes before anything that can wait, so that a process that waits can say for what. The lease is given back
 //! only after the controllers have ended: the next leader never meets a pass of ours.
 
+mod surroundings;
+
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kube::{Client, Config};
-use tokio::signal::unix::{SignalKind, signal};
+use kube::Client;
 use tokio::sync::watch;
 
-use crate::admin;
-use crate::client::{Guard, Limits, connect};
+pub use surroundings::{Cluster, Ending, Records, Surroundings};
+
+use crate::admin::{self, Annex};
+use crate::client::{Guard, Limits};
 use crate::lease::{self, Candidacy};
 use crate::{Driver, Leadership, Parts};
 use chassis::health::Health;
@@ -82,6 +86,7 @@ pub enum HostError {
 }
 
 /// A running process, as its controllers see it.
+#[derive(Clone)]
 pub struct Host {
     /// Clock, tasks, health and metrics.
     pub parts: Parts,
@@ -97,10 +102,20 @@ pub struct Host {
     pub settings: Runtime,
     /// All settings, as they are now.
     pub live: Live,
+    /// Room for pages beside the metrics.
+    pub annex: Annex,
+    /// Where metrics and those pages are served, unless that is switched off.
+    pub admin: Option<SocketAddr>,
     resync: watch::Receiver<Duration>,
 }
 
 impl Host {
+    /// The same process, which acts while this leadership lasts.
+    #[must_use]
+    pub fn led_by(&self, leadership: Leadership) -> Self {
+        Self { leadership, ..self.clone() }
+    }
+
     /// A driver for `controller` with this process's settings.
     pub fn driver<C: crate::Controller>(&self, controller: C, objects: &crate::Cache<C::Object>) -> Driver<C> {
         Driver::new(controller, objects, &self.client, &self.leadership, &self.instance, &self.parts)
@@ -126,11 +141,21 @@ pub async fn resolve(launch: &Launch<'_>) -> Result<(Layers, Effective, Option<(
 
 /// Runs a process until it is told to end: `controllers` starts them, SIGTERM or SIGINT ends them.
 pub async fn run(launch: Launch<'_>, controllers: impl FnOnce(&Host)) -> Result<(), HostError> {
-    let (layers, effective, file) = resolve(&launch).await?;
-    let runtime = Runtime::of(&effective)?;
+    run_in(launch, Surroundings::default(), controllers).await
+}
+
+/// The same in other surroundings than those of a process of its own.
+pub async fn run_in(
+    launch: Launch<'_>,
+    surroundings: Surroundings,
+    controllers: impl FnOnce(&Host),
+) -> Result<(), HostError> {
+    let Surroundings { cluster, records, ending } = surroundings;
+    let resolved = resolve(&launch).await?;
+    let runtime = Runtime::of(&resolved.1)?;
     let clock = Clock::system();
     let parts = Parts { clock, tasks: Tasks::new(), health: Health::new(), metrics: Metrics::new(launch.version) };
-    let telemetry = telemetry::start(&telemetry::Options {
+    let telemetry = records.start(&telemetry::Options {
         service: launch.name,
         version: launch.version,
         level: runtime.log_level,
@@ -139,10 +164,11 @@ pub async fn run(launch: Launch<'_>, controllers: impl FnOnce(&Host)) -> Result<
         metrics: &parts.metrics,
         clock,
     })?;
-    for warning in &effective.warnings {
+    for warning in &resolved.1.warnings {
         tracing::warn!("{warning}");
     }
-    let outcome = work(&launch, runtime, (layers, effective, file), &parts, &telemetry, controllers).await;
+    let around = (cluster, ending);
+    let outcome = work(&launch, around, (runtime, resolved), &parts, &telemetry, controllers).await;
     telemetry.shutdown().await;
     outcome
 }
@@ -151,23 +177,23 @@ type Resolved = (Layers, Effective, Option<(PathBuf, String)>);
 
 async fn work(
     launch: &Launch<'_>,
-    runtime: Runtime,
-    resolved: Resolved,
+    (cluster, ending): (Cluster, Ending),
+    (runtime, resolved): (Runtime, Resolved),
     parts: &Parts,
     telemetry: &Telemetry,
     controllers: impl FnOnce(&Host),
 ) -> Result<(), HostError> {
-    let mut ending = Ending::new()?;
+    let mut ending = ending.listen()?;
     serve::health(runtime.health, parts.health.clone(), &parts.tasks).await?;
-    let config = Config::infer().await.map_err(HostError::NoCluster)?;
     let rate = runtime.rate.map(|(rate, burst)| (f64::from(rate), burst));
     let guard = Guard::new(Limits { rate, ..Limits::default() }, parts.clock, parts.metrics.clone());
-    let client = connect(&config, guard).map_err(HostError::Client)?;
-    admin::serve_metrics(&runtime.metrics, parts.metrics.clone(), client.clone(), &parts.tasks).await?;
+    let (client, home) = cluster.connect(guard).await?;
+    let annex = Annex::new(client.clone());
+    let admin = admin::serve_metrics(&runtime.metrics, parts.metrics.clone(), &annex, &parts.tasks).await?;
     let instance = instance(launch.env, parts.clock);
     let election = Parts { tasks: Tasks::new(), ..parts.clone() };
     let namespace = match resolved.1.text("leaderElection.namespace") {
-        "" => config.default_namespace.clone(),
+        "" => home,
         own => own.to_owned(),
     };
     let leadership = match &runtime.leader_election {
@@ -178,7 +204,18 @@ async fn work(
     let grace = runtime.shutdown_grace;
     let mut dials = Dials { telemetry, resync: watch::Sender::new(runtime.resync) };
     let resync = dials.resync.subscribe();
-    let host = Host { parts: parts.clone(), client, leadership, instance, namespace, settings: runtime, live, resync };
+    let host = Host {
+        parts: parts.clone(),
+        client,
+        leadership,
+        instance,
+        namespace,
+        settings: runtime,
+        live,
+        annex,
+        admin,
+        resync,
+    };
     tracing::info!(version = launch.version, instance = host.instance, "started");
     controllers(&host);
     tokio::select! {
@@ -220,27 +257,6 @@ fn follow((layers, effective, file): Resolved, parts: &Parts) -> Live {
 fn instance(env: Env<'_>, clock: Clock) -> String {
     let host = env("HOSTNAME").filter(|name| !name.is_empty()).unwrap_or_else(|| "hyperfleet".to_owned());
     format!("{host}_{}-{:x}", std::process::id(), clock.now().as_nanosecond())
-}
-
-/// The signals that end a process.
-struct Ending {
-    terminate: tokio::signal::unix::Signal,
-    interrupt: tokio::signal::unix::Signal,
-}
-
-impl Ending {
-    fn new() -> Result<Self, HostError> {
-        let listen = |kind| signal(kind).map_err(HostError::Signals);
-        Ok(Self { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
-    }
-
-    /// Resolves with the next signal.
-    async fn again(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-    }
 }
 
 /// What turns with the settings while the process runs.

@@ -18,8 +18,8 @@ use tokio::time::Instant;
 
 use crate::Parts;
 use crate::client::fault;
-pub use leadership::Leadership;
 use leadership::Terms;
+pub use leadership::{Door, Leadership};
 use reconcile::{Class, Fault};
 use record::Standing;
 

@@ -30,10 +30,10 @@ pub mod rbac;
 
 pub use bell::Bell;
 pub use cache::{Cache, Cacheable, Change, Entry, Selection};
-pub use driver::{Controller, Driver, STALLED, StallWords};
+pub use driver::{Controller, Driver, HOLD, STALLED, StallWords};
 pub use events::{Notice, Recorder, Severity};
 pub use key::Key;
-pub use lease::Leadership;
+pub use lease::{Door, Leadership};
 pub use parts::Parts;
 pub use swap::Swap;
 pub use writer::{Created, Writable, Writer};

@@ -13,7 +13,7 @@ use chassis::metrics::Metrics;
 use chassis::serve::Bind;
 use chassis::settings::MetricsEndpoint;
 use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule};
-use runtime::admin::serve_metrics;
+use runtime::admin::{Annex, serve_metrics};
 use runtime::rbac::{ACCESS_REVIEW, Rule, TOKEN_REVIEW};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
@@ -126,8 +126,8 @@ async fn serve(plane: &ControlPlane, certificates: Option<&Path>) -> World {
         secure: true,
         certificate: certificates.map(|at| (at.join("tls.crt"), at.join("tls.key"))),
     };
-    let client = plane.client_for(&own);
-    let address = serve_metrics(&endpoint, Metrics::new("1.2.3"), client, &tasks).await.unwrap().unwrap();
+    let annex = Annex::new(plane.client_for(&own));
+    let address = serve_metrics(&endpoint, Metrics::new("1.2.3"), &annex, &tasks).await.unwrap().unwrap();
     World { address, allowed, stranger, late, tasks }
 }
 

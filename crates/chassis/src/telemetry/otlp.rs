@@ -13,7 +13,7 @@ use opentelemetry_sdk::trace::Sampler;
 use percent_encoding::percent_decode_str;
 
 /// Reads one environment variable.
-pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub type Env<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
 /// Where and how to export. Not `Debug`: headers carry credentials.
 pub(super) struct Otlp {

@@ -1,5 +1,7 @@
 //! The way to a real server: hyper over rustls, to addresses that passed the policy.
 
+mod greet;
+
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -22,6 +24,8 @@ use super::Transport;
 use super::address::{AddressPolicy, AddressRefused};
 use super::error::TransportError;
 use super::trust::Trust;
+
+pub use greet::Shown;
 
 /// Name lookup, TCP and TLS together.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -100,6 +100,15 @@ impl TransportError {
         if !error.is_connect() {
             return Self::Interrupted { detail: chain(error) };
         }
+        Self::from_connect(error)
+    }
+
+    /// What a connection that did not come about stands for.
+    pub(super) fn from_io(error: &io::Error) -> Self {
+        Self::from_connect(error)
+    }
+
+    fn from_connect(error: &(dyn Error + 'static)) -> Self {
         for cause in causes(error) {
             if let Some(refused) = cause.downcast_ref::<AddressRefused>() {
                 return Self::Refused(refused.clone());

@@ -9,11 +9,13 @@
 //! costs eleven calls: clone, look, resize, look, configure, start, look, stop, look, destroy, leftovers; two more with
 //! a seed image. Tasks are asked about apart.
 
+mod admin;
 mod api;
 mod classify;
 mod config;
 mod decode;
 mod form;
+mod grants;
 mod guard;
 mod image;
 mod look;
@@ -35,6 +37,8 @@ use std::collections::BTreeSet;
 use http::Method;
 use serde::Deserialize;
 
+pub use admin::{Admin, Gap};
+pub use grants::{Generation, Grants, Role};
 pub use guard::Limits;
 pub use session::Credentials;
 pub use upid::{Upid, UpidError};

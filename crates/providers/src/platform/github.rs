@@ -10,10 +10,12 @@
 //! never leaves this process. Demand comes from a scale set's message session, or from webhooks with polling behind them.
 //! The scale-set service knows whether a runner is busy; the REST API finds out later, so its word is not relied on.
 
+mod app;
 mod auth;
 mod budget;
 mod cache;
 mod classify;
+mod hearing;
 mod hook;
 mod job;
 mod jobs;
@@ -40,7 +42,9 @@ use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use secrecy::SecretString;
 
+pub use self::app::{NewApp, convert, manifest, manifest_page};
 pub use self::auth::Credentials;
+pub use self::hearing::Hearing;
 pub use self::session::QueueSession;
 pub use self::site::{Scope, Site, SiteError};
 

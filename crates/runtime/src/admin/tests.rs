@@ -32,17 +32,17 @@ async fn fetch(address: SocketAddr, request: &str) -> String {
 async fn metrics_are_plain_and_open_only_when_told_so_and_off_when_told_so() {
     let (metrics, tasks) = (Metrics::new("1.2.3"), Tasks::new());
     let mut endpoint = MetricsEndpoint { bind: LOCAL, secure: false, certificate: None };
-    let client = cluster(|_, _| None);
-    let address = serve_metrics(&endpoint, metrics.clone(), client.clone(), &tasks).await.unwrap().unwrap();
+    let annex = Annex::new(cluster(|_, _| None));
+    let address = serve_metrics(&endpoint, metrics.clone(), &annex, &tasks).await.unwrap().unwrap();
     let answer = fetch(address, "/metrics").await;
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     assert!(answer.contains(&format!("content-type: {CONTENT_TYPE}\r\n")), "{answer}");
     assert!(answer.contains("hyperfleet_build_info{version=\"1.2.3\"} 1\n") && answer.ends_with("# EOF\n"), "{answer}");
     endpoint.bind = Bind::At(address);
-    let taken = serve_metrics(&endpoint, metrics.clone(), client.clone(), &tasks).await.unwrap_err();
+    let taken = serve_metrics(&endpoint, metrics.clone(), &annex, &tasks).await.unwrap_err();
     assert_eq!(taken.to_string(), format!("the metrics server cannot listen on {address}"));
     endpoint.bind = Bind::Off;
-    assert!(serve_metrics(&endpoint, metrics, client, &tasks).await.unwrap().is_none());
+    assert!(serve_metrics(&endpoint, metrics, &annex, &tasks).await.unwrap().is_none());
     tasks.shutdown(Duration::from_secs(5)).await.unwrap();
 }
 
@@ -144,4 +144,29 @@ fn a_bearer_token_is_read_as_the_specification_says() {
     assert_eq!(read("Basic abc"), None);
     assert_eq!(read("Bearer "), None);
     assert_eq!(read("Bearer"), None);
+}
+
+#[tokio::test]
+async fn more_pages_come_later_and_ask_who_comes_even_without_tls() {
+    let (annex, tasks) = (Annex::new(counting(&Arc::default())), Tasks::new());
+    let endpoint = MetricsEndpoint { bind: LOCAL, secure: false, certificate: None };
+    let address = serve_metrics(&endpoint, Metrics::new("1.2.3"), &annex, &tasks).await.unwrap().unwrap();
+    let status = async |request: &str, token: &str| {
+        let answer = fetch(address, &format!("{request} HTTP/1.1\r\nAuthorization: Bearer {token}\r\nX:")).await;
+        answer.split(' ').nth(1).unwrap().to_owned()
+    };
+    assert_eq!(status("/open", "bad").await, "401", "there is nothing yet, and strangers do not learn it");
+    let page = |text: &'static str| get(move || async move { text });
+    annex.furnish(Router::new().route("/open", page("open")), Router::new().route("/closed", page("closed")));
+    for (request, token, answer) in [
+        ("/open", "bad", "200"),
+        ("/closed", "bad", "401"),
+        ("/closed", "good", "403"),
+        ("/nowhere", "bad", "401"),
+        ("/nowhere", "good", "403"),
+        ("/metrics", "bad", "200"),
+    ] {
+        assert_eq!(status(request, token).await, answer, "{request} {token}");
+    }
+    tasks.shutdown(Duration::from_secs(5)).await.unwrap();
 }

@@ -32,6 +32,9 @@ const CATCH_UP: Duration = Duration::from_secs(5);
 /// When an object is looked at again whose pass fell apart outside the controller's own code.
 const PANICKED: Duration = Duration::from_mins(1);
 
+/// The annotation of an object that nothing is to be done about, with the reason.
+pub const HOLD: &str = "hyperfleet.io/hold";
+
 /// When to look at an object again without being asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Again {
@@ -107,6 +110,9 @@ impl<C: Controller> Desk<C> {
     }
 
     async fn attempt(&self, key: &Key, object: &Arc<C::Object>) -> Result<Next, Fault> {
+        if let Some(why) = held(&**object) {
+            return Err(Fault::new(Class::Refused, "act", format!("annotation {HOLD}: {why}")));
+        }
         let observed = self.controller.observe(Arc::clone(object)).await?;
         let plan = self.controller.plan(&observed, self.parts.clock.now());
         self.audit(&observed, &plan)?;
@@ -251,6 +257,13 @@ impl<C: Controller> Desk<C> {
         };
         self.herald.tell(notice, &regarding);
     }
+}
+
+/// Why nothing is to be done about an object, if somebody says so. One that is being deleted may go.
+fn held<K: Resource>(object: &K) -> Option<&str> {
+    let meta = object.meta();
+    let why = meta.annotations.as_ref()?.get(HOLD)?;
+    meta.deletion_timestamp.is_none().then_some(why.as_str())
 }
 
 fn version_of<K: Resource>(object: &K) -> &str {

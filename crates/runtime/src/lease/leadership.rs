@@ -5,7 +5,11 @@ use tokio::time::Instant;
 
 /// Whether this process leads, now; clones agree.
 #[derive(Clone, Debug)]
-pub struct Leadership(Source);
+pub struct Leadership {
+    source: Source,
+    /// Something beside the election that may keep us from acting.
+    door: Option<Reader<Door>>,
+}
 
 #[derive(Clone, Debug)]
 enum Source {
@@ -13,6 +17,17 @@ enum Source {
     Always,
     /// When we lead; `None` when we do not.
     Elected(Reader<Option<Term>>),
+}
+
+/// Something beside the election that may keep a process from acting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// It keeps us from acting, or nobody knows yet.
+    Shut,
+    /// It does not, and never has.
+    Open,
+    /// It does not any more, since then: others may have acted before.
+    OpenSince(Instant),
 }
 
 /// One term of leadership.
@@ -25,12 +40,19 @@ struct Term {
 impl Leadership {
     /// For processes that run without an election.
     pub const fn always() -> Self {
-        Self(Source::Always)
+        Self { source: Source::Always, door: None }
+    }
+
+    /// The same leadership, which lasts only while this door is open.
+    #[must_use]
+    pub fn behind(&self, door: Reader<Door>) -> Self {
+        Self { door: Some(door), ..self.clone() }
     }
 
     /// Whether we lead at this very moment. A process that was paused past its deadline answers no.
     pub fn is_held(&self) -> bool {
-        match &self.0 {
+        let open = self.door.as_ref().is_none_or(|door| door.get() != Door::Shut);
+        open && match &self.source {
             Source::Always => true,
             Source::Elected(term) => holds(term.get()),
         }
@@ -38,19 +60,26 @@ impl Leadership {
 
     /// When the term began in which we lead; nothing without an election, where nobody came before us.
     pub fn since(&self) -> Option<Instant> {
-        match &self.0 {
+        let elected = match &self.source {
             Source::Always => None,
             Source::Elected(term) => term.get().map(|term| term.since),
+        };
+        match self.door.as_ref().map(Reader::get) {
+            None | Some(Door::Shut | Door::Open) => elected,
+            Some(Door::OpenSince(opened)) => Some(elected.map_or(opened, |since| since.max(opened))),
         }
     }
 
     /// Resolves as soon as we lead; never, if the election has ended without us.
     pub async fn acquired(&self) {
-        match &self.0 {
-            Source::Always => {}
-            Source::Elected(term) => {
-                if term.clone().wait_for(|term| holds(*term)).await.is_err() {
-                    std::future::pending::<()>().await;
+        while !self.is_held() {
+            if let Some(door) = &self.door {
+                forever_if(door.clone().wait_for(|door| *door != Door::Shut).await.is_err()).await;
+            }
+            match &self.source {
+                Source::Always => {}
+                Source::Elected(term) => {
+                    forever_if(term.clone().wait_for(|term| holds(*term)).await.is_err()).await;
                 }
             }
         }
@@ -58,7 +87,21 @@ impl Leadership {
 
     /// Resolves as soon as we do not lead.
     pub async fn lost(&self) {
-        let Source::Elected(term) = &self.0 else { return std::future::pending().await };
+        tokio::select! {
+            biased;
+            () = self.shut() => {}
+            () = self.voted_out() => {}
+        }
+    }
+
+    /// Resolves as soon as the door is shut; one that nobody moves any more stays as it is.
+    async fn shut(&self) {
+        let Some(door) = &self.door else { return std::future::pending().await };
+        forever_if(door.clone().wait_for(|door| *door == Door::Shut).await.is_err()).await;
+    }
+
+    async fn voted_out(&self) {
+        let Source::Elected(term) = &self.source else { return std::future::pending().await };
         let mut term = term.clone();
         loop {
             let until = term.see().map(|term| term.until);
@@ -69,6 +112,13 @@ impl Leadership {
                 changed = term.changed() => if changed.is_err() { return },
             }
         }
+    }
+}
+
+/// Never resolves, if so.
+async fn forever_if(never: bool) {
+    if never {
+        std::future::pending::<()>().await;
     }
 }
 
@@ -86,7 +136,7 @@ impl Terms {
     }
 
     pub(super) fn leadership(&self) -> Leadership {
-        Leadership(Source::Elected(self.0.reader()))
+        Leadership { source: Source::Elected(self.0.reader()), door: None }
     }
 
     /// Leads until then; whether that is news.
@@ -100,5 +150,41 @@ impl Terms {
     /// Stops leading; whether that is news.
     pub(super) fn end(&self) -> bool {
         self.0.replace(None).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures::FutureExt;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_leads_behind_a_shut_door() {
+        let (door, terms) = (Board::new(Door::Shut), Terms::new());
+        let leadership = terms.leadership().behind(door.reader());
+        terms.extend(Instant::now() + Duration::from_secs(10));
+        assert!(!leadership.is_held());
+        assert!(leadership.acquired().now_or_never().is_none());
+        assert!(leadership.lost().now_or_never().is_some());
+        door.replace(Door::Open);
+        assert!(leadership.is_held() && leadership.acquired().now_or_never().is_some());
+        assert!(leadership.lost().now_or_never().is_none());
+        terms.end();
+        assert!(!leadership.is_held() && leadership.lost().now_or_never().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_term_begins_when_the_door_opens_again() {
+        let door = Board::new(Door::Open);
+        let leadership = Leadership::always().behind(door.reader());
+        assert_eq!(leadership.since(), None, "nobody came before us");
+        door.replace(Door::Shut);
+        tokio::time::advance(Duration::from_mins(1)).await;
+        let opened = Instant::now();
+        door.replace(Door::OpenSince(opened));
+        assert_eq!(leadership.since(), Some(opened), "somebody may have acted while it was shut");
     }
 }

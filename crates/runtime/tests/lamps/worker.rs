@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::Api;
-use testenv::{Program, eventually};
+use testenv::{Program, eventually, free_port};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::room::Room;
@@ -32,7 +32,7 @@ fn executable() -> PathBuf {
 impl Worker {
     /// Starts a replica called `name`, with `flags` and `environment` beside what every test wants.
     pub fn start(room: &Room<'_>, name: &str, flags: &[&str], environment: &[(&str, &str)]) -> Self {
-        let health = free_port();
+        let health = free_port().unwrap();
         let mut command = Command::new(executable());
         command
             .env("KUBECONFIG", room.plane.kubeconfig_for(&room.account))
@@ -77,10 +77,6 @@ impl Worker {
         })
         .await;
     }
-}
-
-fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// The Lease of the room's replicas.

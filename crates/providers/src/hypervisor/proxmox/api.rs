@@ -65,6 +65,10 @@ impl Request {
         Self::new(Method::POST, route, arguments, object)
     }
 
+    pub(super) fn put(route: &'static str, arguments: &[&(dyn Display + Sync)], object: Object) -> Self {
+        Self::new(Method::PUT, route, arguments, object)
+    }
+
     pub(super) fn delete(route: &'static str, arguments: &[&(dyn Display + Sync)], object: Object) -> Self {
         Self::new(Method::DELETE, route, arguments, object)
     }

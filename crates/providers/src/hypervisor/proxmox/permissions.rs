@@ -25,9 +25,9 @@ const MACHINES: &[&str] = &[
 ];
 
 /// One thing we need to be allowed to do somewhere.
-struct Need {
-    path: String,
-    privileges: &'static [&'static str],
+pub(super) struct Need {
+    pub(super) path: String,
+    pub(super) privileges: &'static [&'static str],
     purpose: &'static str,
     required: bool,
 }
@@ -44,7 +44,8 @@ pub(super) fn missing(granted: &Granted, needs: &Needs, identity: &str) -> Vec<M
     lacking.collect()
 }
 
-fn list(needs: &Needs) -> Vec<Need> {
+/// Everything that these needs take.
+pub(super) fn list(needs: &Needs) -> Vec<Need> {
     let Needs { images, pool, storages, seeds, networks } = needs;
     let need = |path: String, privileges, purpose, required| Need { path, privileges, purpose, required };
     let home = pool.as_ref().map_or_else(|| "/vms".to_owned(), |pool| format!("/pool/{pool}"));

@@ -89,7 +89,7 @@ impl Core {
     }
 
     /// Makes a call about hooks, as the App itself if we are one.
-    async fn of_hook(&self, path: String) -> Result<Answer, Error> {
+    pub(super) async fn of_hook(&self, path: String) -> Result<Answer, Error> {
         let ask = Ask::get("{hook}/deliveries", path, Need::Hooks, Priority::Sweep);
         match &self.auth {
             Auth::App(app) => self.as_app(app, &ask).await,

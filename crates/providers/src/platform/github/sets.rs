@@ -134,6 +134,13 @@ impl Core {
         group.map(|group| group.id).ok_or_else(|| self.no_group())
     }
 
+    /// Looks for a scale set that nobody has: whoever hears that there is none has reached the service.
+    pub(super) async fn knock(&self) -> Result<(), Error> {
+        let (group, subject) = (self.service_group().await?, "the queue service");
+        let path = format!("runtime/runnerscalesets?runnerGroupId={group}&name=hyperfleet-doctor");
+        served(self.serve(&errand(Method::GET, SETS, path, subject)).await?, subject, None).map(drop)
+    }
+
     /// Registers a runner of a scale set. A set that was forgotten meanwhile is made again.
     pub(super) async fn mint_in_set(&self, order: &RunnerOrder, session: &SessionOrder) -> Result<Grant, Error> {
         let known = self.service.sets.lock().unwrap_or_else(PoisonError::into_inner).get(&session.name).copied();

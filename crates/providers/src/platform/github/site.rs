@@ -51,6 +51,11 @@ impl Site {
         self.root.is_empty()
     }
 
+    /// The address of its pages.
+    pub fn web(&self) -> &str {
+        &self.web
+    }
+
     /// Scheme, host and port of its API.
     pub fn api(&self) -> &str {
         &self.api

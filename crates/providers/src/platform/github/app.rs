@@ -1,0 +1,108 @@
+//! Making an App by GitHub's manifest flow, and finding where it was installed.
+//!
+//! A browser posts the manifest to GitHub, where a person agrees; GitHub sends the browser back with a code, which is
+//! exchanged here for the App's id and its private key, once.
+
+use ::http::header::{ACCEPT, USER_AGENT};
+use ::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use bytes::Bytes;
+use secrecy::SecretString;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::auth::{Auth, Need, wanted};
+use super::budget::Priority;
+use super::rest::{AGENT, Ask, decode};
+use super::site::encoded;
+use super::{GitHub, Scope, Site};
+use crate::http::{Call, Client, REQUEST_TIMEOUT};
+use crate::platform::Error;
+
+/// An App that was just made.
+#[derive(Deserialize)]
+pub struct NewApp {
+    /// The issuer of its tokens.
+    pub client_id: String,
+    /// Its private key, told once.
+    pub pem: SecretString,
+    /// What deliveries are signed with, if it has a webhook.
+    #[serde(default)]
+    pub webhook_secret: Option<SecretString>,
+    /// Its page.
+    pub html_url: String,
+    /// Its name.
+    pub name: String,
+}
+
+#[derive(Deserialize)]
+struct Installed {
+    id: u64,
+}
+
+/// The manifest of an App that may do what a source of this scope needs and no more. With `webhook` GitHub tells it of jobs
+/// there.
+pub fn manifest(scope: &Scope, name: &str, back: &str, webhook: Option<&str>) -> Value {
+    let mut permissions: serde_json::Map<String, Value> =
+        wanted(scope).into_iter().map(|(_, (name, level))| (name.to_owned(), level.into())).collect();
+    permissions.insert("metadata".to_owned(), "read".into());
+    let events: &[&str] = if webhook.is_some() { &["workflow_job"] } else { &[] };
+    let mut manifest = json!({
+        "name": name, "url": "https://github.com/", "redirect_url": back, "public": false,
+        "default_permissions": permissions, "default_events": events,
+    });
+    if let Some(url) = webhook {
+        manifest["hook_attributes"] = json!({ "url": url, "active": true });
+    }
+    manifest
+}
+
+/// The page that a manifest is posted to; its answer comes back with `state`. The App belongs to an organisation, or to whoever
+/// is logged in there.
+pub fn manifest_page(site: &Site, organization: Option<&str>, state: &str) -> String {
+    let place = organization.map(|name| format!("/organizations/{}", encoded(name))).unwrap_or_default();
+    format!("{}{place}/settings/apps/new?state={state}", site.web())
+}
+
+/// Exchanges the code that GitHub sent back for the App.
+pub async fn convert(site: &Site, client: &Client, code: &str) -> Result<NewApp, Error> {
+    let plain = !code.is_empty() && code.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter));
+    if !plain {
+        let detail = "it has letters that no code has; paste what stands behind code= in the address".to_owned();
+        return Err(Error::Invalid { what: "the code", detail });
+    }
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, HeaderValue::from_static("application/vnd.github+json"));
+    headers.insert(USER_AGENT, AGENT);
+    let call = Call {
+        method: Method::POST,
+        route: "/app-manifests/{code}/conversions",
+        subject: "the new App".to_owned(),
+        path: format!("{}/app-manifests/{code}/conversions", site.root()),
+        headers,
+        body: Bytes::new(),
+        timeout: REQUEST_TIMEOUT,
+    };
+    let answer = client.send(call).await.map_err(|error| Error::unanswered(&error, None))?;
+    match answer.status {
+        StatusCode::CREATED => decode(&answer),
+        StatusCode::NOT_FOUND => {
+            let detail = "GitHub does not know it: it works once, and for an hour".to_owned();
+            Err(Error::Invalid { what: "the code", detail })
+        }
+        other => Err(Error::Protocol { detail: format!("status {other} for a new App") }),
+    }
+}
+
+impl GitHub {
+    /// Where the App is installed for the scope; nothing if it is not yet.
+    pub async fn find_installation(&self) -> Result<Option<u64>, Error> {
+        let Auth::App(app) = &self.core.auth else { return Ok(None) };
+        let path = format!("{}/installation", self.core.scope.path());
+        let ask = Ask::get("{scope}/installation", path, Need::Runners, Priority::Sweep);
+        match self.core.as_app(app, &ask).await {
+            Ok(answer) => decode::<Installed>(&answer).map(|installed| Some(installed.id)),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
