@@ -6,6 +6,7 @@ mod apps;
 mod groups;
 mod hooks;
 mod labels;
+pub(crate) mod manifests;
 mod page;
 mod rates;
 mod runners;
@@ -127,6 +128,7 @@ static ROUTES: &[Route] = &[
     route("GET", SITE, "/app/installations/{installation_id}", Need::App, apps::installation),
     route("POST", SITE, "/app/installations/{installation_id}/access_tokens", Need::App, apps::access_token),
     route("GET", OWNERS, "/installation", Need::App, apps::installation_of),
+    route("GET", SITE, "/app/hook/config", Need::App, hooks::config),
     route("GET", SITE, "/app/hook/deliveries", Need::App, hooks::deliveries),
     route("GET", SITE, "/app/hook/deliveries/{delivery_id}", Need::App, hooks::delivery),
     route("POST", SITE, "/app/hook/deliveries/{delivery_id}/attempts", Need::App, hooks::redeliver),

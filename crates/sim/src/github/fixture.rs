@@ -73,6 +73,7 @@ pub(super) fn build(seed: u64) -> State {
         runs: BTreeMap::new(),
         jobs: BTreeMap::new(),
         hooks: BTreeMap::new(),
+        app_codes: BTreeMap::new(),
         deliveries: BTreeMap::new(),
         scale_sets: BTreeMap::new(),
     }

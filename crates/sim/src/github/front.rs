@@ -102,6 +102,9 @@ async fn admitted(world: &Shared, ask: &Ask, found: Option<Found>) -> Outcome {
         let why = "Request forbidden by administrative rules. Please make sure your request has a User-Agent header";
         return Err(Failure::rest(403, why));
     }
+    if let Some(outcome) = api::manifests::answer(world, ask) {
+        return outcome;
+    }
     if ask.parts == ["actions", "runner-registration"] && ask.verb == "POST" {
         return scaleset::register(world, ask);
     }

@@ -64,6 +64,29 @@ impl Access {
         entry.insert(role.to_owned(), propagate);
     }
 
+    /// Takes a role away at a path.
+    pub(crate) fn withdraw(&mut self, path: &str, who: &str, role: &str) {
+        if let Some(roles) = self.acl.get_mut(&normal(path)).and_then(|entries| entries.get_mut(who)) {
+            roles.remove(role);
+        }
+    }
+
+    /// Takes everything away from a user or token, everywhere.
+    pub(crate) fn disown(&mut self, who: &str) {
+        for entries in self.acl.values_mut() {
+            entries.remove(who);
+        }
+    }
+
+    /// Every entry: path, user or token, role, and whether it holds below.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &str, &str, bool)> {
+        self.acl.iter().flat_map(|(path, entries)| {
+            entries.iter().flat_map(move |(who, roles)| {
+                roles.iter().map(move |(role, propagate)| (path.as_str(), who.as_str(), role.as_str(), *propagate))
+            })
+        })
+    }
+
     /// Takes everything away that was given at exactly this path.
     pub(crate) fn forget_path(&mut self, path: &str) {
         self.acl.remove(&normal(path));

@@ -19,6 +19,7 @@ mod storage;
 mod tasks;
 mod template;
 mod upload;
+mod users;
 mod vm;
 
 use std::sync::Arc;
@@ -52,6 +53,9 @@ pub(crate) async fn dispatch(verb: &str, template: &str, call: Call) -> Outcome<
         ("GET", "/nodes/{node}/tasks/{upid}/log") => tasks::log(&call),
         (verb, "/access/ticket" | "/access/permissions" | "/access/domains") => {
             access::call(verb, template, &call).map(|given| Reply::ok(&given, None))
+        }
+        (verb, template) if template.starts_with("/access/") => {
+            users::call(verb, template, &call).await.map(|given| Reply::ok(&given, None))
         }
         (verb, template) if template.starts_with("/nodes/{node}/qemu") => {
             machine(verb, template, call).await.map(|given| Reply::ok(&given, None))

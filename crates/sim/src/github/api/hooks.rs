@@ -25,6 +25,14 @@ pub(super) fn list(call: &Call<'_>) -> Outcome {
     Ok(page::bare(call, items))
 }
 
+/// Where the App's own deliveries go.
+pub(super) fn config(call: &Call<'_>) -> Outcome {
+    let state = call.world.state();
+    let own = state.hooks.values().find(|hook| hook.owner == HookOwner::App).ok_or_else(Failure::not_found)?;
+    let config = json!({ "content_type": "json", "insecure_ssl": "0", "secret": "********", "url": own.url });
+    Ok(Reply::json(200, config))
+}
+
 /// The hooks that a call is about.
 fn about(call: &Call<'_>, state: &State) -> Outcome<Vec<u64>> {
     let named = match call.bound.get("hook_id") {

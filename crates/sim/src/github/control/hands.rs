@@ -43,6 +43,16 @@ impl Simulator {
         self.world.add_hook(owner, url, secret, receiver)
     }
 
+    /// Takes all hooks away.
+    pub fn remove_hooks(&self) {
+        self.world.state().hooks.clear();
+    }
+
+    /// How many deliveries have come to an end, good or bad.
+    pub fn delivered(&self) -> usize {
+        self.world.state().deliveries.values().filter(|delivery| delivery.code.is_some()).count()
+    }
+
     /// Queues a run of a repository (`owner/name`); its number and its jobs'. Nothing, if there is no such repository.
     pub fn queue(&self, repository: &str, jobs: &[JobSpec]) -> Option<(u64, Vec<u64>)> {
         self.world.queue(repository, jobs, false)

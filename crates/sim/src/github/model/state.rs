@@ -29,6 +29,8 @@ pub(crate) struct State {
     pub(crate) runs: BTreeMap<u64, Run>,
     pub(crate) jobs: BTreeMap<u64, Job>,
     pub(crate) hooks: BTreeMap<u64, Hook>,
+    /// Manifests that somebody agreed to, by the code that is exchanged for the App, and until when.
+    pub(crate) app_codes: BTreeMap<String, (serde_json::Value, jiff::Timestamp)>,
     pub(crate) deliveries: BTreeMap<u64, Delivery>,
     pub(crate) scale_sets: BTreeMap<u64, ScaleSet>,
 }

@@ -16,7 +16,7 @@ pub(crate) struct Ask {
     pub(crate) parts: Vec<String>,
     pub(crate) query: BTreeMap<String, String>,
     pub(crate) headers: HeaderMap,
-    /// The body, if it is JSON.
+    /// The body, if it is JSON or a form.
     pub(crate) body: Value,
     /// Whether there was a body that is not.
     pub(crate) garbled: bool,
@@ -36,7 +36,17 @@ impl Ask {
             })
             .collect();
         let body = request.body();
-        let parsed: Option<Value> = serde_json::from_slice(body).ok();
+        let form = request
+            .headers()
+            .get(header::CONTENT_TYPE)
+            .is_some_and(|kind| kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
+        let parsed: Option<Value> = if form {
+            let text = String::from_utf8_lossy(body).into_owned();
+            let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
+            Some(pairs.map(|(name, value)| (decoded(name), Value::from(decoded(value)))).collect())
+        } else {
+            serde_json::from_slice(body).ok()
+        };
         let garbled = parsed.is_none() && !body.is_empty();
         Self {
             verb: request.method().as_str().to_owned(),

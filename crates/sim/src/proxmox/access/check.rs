@@ -30,7 +30,16 @@ pub(crate) fn permitted(
             }
         }
         Some("perm") => perm(&parts[1..], who, params, access, pools),
-        // The others are about users and groups, which nothing here manages.
+        Some("perm-modify") => {
+            let path = filled(parts.get(1).and_then(Value::as_str).unwrap_or_default(), params);
+            let held = access.privileges(who, &path, pools).contains_key("Permissions.Modify");
+            if held { Ok(()) } else { Err(Some(format!("{}, Permissions.Modify", normal(&path)))) }
+        }
+        Some("userid-param") => {
+            let own = params.get("userid").is_some_and(|user| *user == who.user) && who.token.is_none();
+            if own { Ok(()) } else { Err(None) }
+        }
+        // The others are about groups, which nothing here manages.
         Some(_) | None => Ok(()),
     }
 }

@@ -39,6 +39,43 @@ impl Simulator {
         roles.filter_map(|(_, privileges)| privileges.take(privilege)).count() > 0
     }
 
+    /// Takes every right away that a user or token was given itself.
+    pub fn disown(&self, who: &str) {
+        self.world.state().access.disown(who);
+    }
+
+    /// Gives a user another password; whether there is such a user.
+    pub fn set_password(&self, user: &str, password: &str) -> bool {
+        let mut state = self.world.state();
+        state.access.users.get_mut(user).map(|user| password.clone_into(&mut user.password)).is_some()
+    }
+
+    /// Somebody changes a setting of a VM by hand, whatever it is; whether there is such a VM.
+    pub fn put_setting(&self, vmid: u32, name: &str, value: &str) -> bool {
+        let mut state = self.world.state();
+        state.vms.get_mut(&vmid).map(|vm| vm.config.set(name, value.to_owned())).is_some()
+    }
+
+    /// Somebody makes a resource pool.
+    pub fn add_pool(&self, pool: &str) {
+        self.world.state().pools.entry(pool.to_owned()).or_default();
+    }
+
+    /// Roles, users with their tokens, access list and pools, without secrets.
+    pub fn rights(&self) -> serde_json::Value {
+        let state = self.world.state();
+        let users: serde_json::Map<String, serde_json::Value> = state
+            .access
+            .users
+            .iter()
+            .map(|(name, user)| (name.clone(), serde_json::json!(user.tokens.keys().collect::<Vec<_>>())))
+            .collect();
+        let acl: Vec<_> = state.access.entries().collect();
+        serde_json::json!({
+            "roles": state.access.roles, "users": users, "acl": acl, "pools": state.pools.keys().collect::<Vec<_>>(),
+        })
+    }
+
     /// Puts a node into maintenance mode, or takes it out; whether there is such a node.
     pub fn maintain(&self, node: &str, maintenance: bool) -> bool {
         let mut state = self.world.state();

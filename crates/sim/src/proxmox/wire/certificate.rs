@@ -39,7 +39,7 @@ impl Authority {
         let pem = params.self_signed(&key)?.pem();
         let issuer = Issuer::new(params, key);
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        let leaf = leaf(&issuer, &names)?;
+        let leaf = leaf(&issuer, &names, None)?;
         Ok(Self { pem, issuer, current: Arc::new(Current(Mutex::new(leaf))), names })
     }
 
@@ -57,9 +57,18 @@ impl Authority {
 
     /// Serves another certificate from now on.
     pub fn rotate(&self) -> Result<(), rcgen::Error> {
-        let fresh = leaf(&self.issuer, &self.names)?;
-        *self.current.0.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
+        self.serve(leaf(&self.issuer, &self.names, None)?);
         Ok(())
+    }
+
+    /// Serves a certificate that ended with this year.
+    pub fn rotate_until(&self, year: i32) -> Result<(), rcgen::Error> {
+        self.serve(leaf(&self.issuer, &self.names, Some(year))?);
+        Ok(())
+    }
+
+    fn serve(&self, fresh: Arc<CertifiedKey>) {
+        *self.current.0.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
     }
 
     /// How connections are accepted.
@@ -80,12 +89,19 @@ fn named(name: &str) -> DistinguishedName {
     distinguished
 }
 
-fn leaf(issuer: &Issuer<'static, KeyPair>, names: &[String]) -> Result<Arc<CertifiedKey>, rcgen::Error> {
+fn leaf(
+    issuer: &Issuer<'static, KeyPair>,
+    names: &[String],
+    until: Option<i32>,
+) -> Result<Arc<CertifiedKey>, rcgen::Error> {
     let key = KeyPair::generate()?;
     let mut params = CertificateParams::new(names.to_vec())?;
     params.distinguished_name = named(names.first().map_or("node", String::as_str));
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     params.use_authority_key_identifier_extension = true;
+    if let Some(year) = until {
+        params.not_after = rcgen::date_time_ymd(year, 12, 31);
+    }
     let certificate = params.signed_by(&key, issuer)?;
     let chain = vec![CertificateDer::from(certificate.der().to_vec())];
     let secret = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
