@@ -12,7 +12,7 @@ KUBECTL ?= $(or $(shell command -v kubectl),$(shell hack/tools.sh --path kubectl
 # What the lanes run: a control plane, clients that others wrote, and a CI platform. helm is built by `make tools` and is
 # not among them yet.
 PLANE_TOOLS := etcd kube-apiserver kubectl kube-controller-manager
-CLIENT_TOOLS := go-proxmox ansible-playbook proxmox-oracle scaleset-oracle octokit
+CLIENT_TOOLS := go-proxmox ansible-playbook proxmox-oracle scaleset-oracle octokit playwright
 PLATFORM_TOOLS := gitea-runner gitea
 
 # Everything is compiled once, programs and tests together, so that no lane finds other features than the one before.
@@ -133,16 +133,17 @@ undeploy: ## Remove it again (later).
 	$(call later,the installation manifests)
 
 .PHONY: demo
-demo: ## Show the whole thing on simulated hypervisors, without a cluster (later).
-	$(call later,the simulated hypervisor)
+demo: rust ## Show the whole thing on simulated hypervisors, without a cluster; ARGS="..." adds flags.
+	@$(CARGO) build --package hyperfleet-operator --bin hyperfleet
+	@$(TARGET)/debug/hyperfleet demo $(ARGS)
 
 # What the targets above need. None of these is a file.
 
-.PHONY: rust go python npm tools-for-tests
-rust go python npm:
+.PHONY: rust go python npm browser tools-for-tests
+rust go python npm browser:
 	@hack/requirements.sh $@
 # Programs given by KUBEBUILDER_ASSETS are used as they are; the controllers are usually not among them.
-tools-for-tests: rust go python npm
+tools-for-tests: rust go python npm browser
 ifeq ($(KUBEBUILDER_ASSETS),)
 	@hack/tools.sh $(PLANE_TOOLS) $(CLIENT_TOOLS) $(PLATFORM_TOOLS)
 else

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks that this machine has what a make target needs, and says what to do where it has not.
 #
-# usage: hack/requirements.sh [rust] [go] [python] [npm]
+# usage: hack/requirements.sh [rust] [go] [python] [npm] [browser]
 #
 # Debian packages that are missing are installed when root runs this, in one call; anybody else is told that call.
 set -euo pipefail
@@ -12,6 +12,7 @@ packages=(
   "any|exists flock|util-linux|lets two runs share one build of the tools"
   "go|exists git|git|keeps the repositories of the Gitea server that tests run"
   "npm|exists npm|npm|fetches the schemas that GitHub publishes; the simulated GitHub is held to them"
+  "browser|exists chromium|chromium|is the browser in which tests look at the console"
   "python|python3 -c 'import ensurepip'|python3 python3-venv|runs clients written in Python against our servers"
 )
 
@@ -23,7 +24,7 @@ fail() {
 exists() { command -v "$1" >/dev/null 2>&1; }
 
 for language in "$@"; do
-  [[ $language =~ ^(rust|go|python|npm)$ ]] || fail "'$language' is none of rust, go, python and npm"
+  [[ $language =~ ^(rust|go|python|npm|browser)$ ]] || fail "'$language' is none of rust, go, python, npm and browser"
 done
 
 missing=()
@@ -50,6 +51,7 @@ for language in "$@"; do
     rust) exists cargo || fail "cargo is missing: install Rust with rustup (rust-toolchain.toml names the version)" ;;
     go) exists go || fail "go is missing: install Go as new as tools/*/go.mod ask for; the tests build real Kubernetes programs with it" ;;
     npm) exists npm || fail "npm is missing: install Node.js with npm; the simulated GitHub is held to schemas that GitHub publishes there" ;;
+    browser) exists chromium || fail "chromium is missing: install it where the command chromium finds it; tests look at the console with it" ;;
     # Of a Python that Debian did not bring, only its owner can say what is missing.
     python) python3 -c 'import ensurepip' || fail "python3 has no ensurepip: install Python 3.11 or newer with its venv module" ;;
   esac

@@ -30,6 +30,7 @@ programs=(
   "github-server-api.json  octokit     npm     @octokit/openapi                    package/generated/ghes-3.19.json"
   "github-webhooks.json    octokit     npm     @octokit/webhooks-schemas           package/schema.json"
   "github-examples.json    octokit     npm     @octokit/webhooks-examples          package/api.github.com/index.json"
+  "playwright-core         playwright  package playwright-core                     package/cli.js"
 )
 
 fail() {
@@ -150,15 +151,38 @@ npm_inputs() {
   printf 'one file'
 }
 
-npm_build() {
+# The archive of the package, if it is the one that was reviewed.
+npm_fetch() {
   local digest
   digest=$(awk -v name="$dependency" '$1 == name { print $3; exit }' packages.txt)
   (cd "$scratch" && npm pack --silent "$dependency@$version") &&
-    printf '%s  %s\n' "$digest" "$(ls "$scratch"/*.tgz)" | sha512sum --check --quiet &&
+    printf '%s  %s\n' "$digest" "$(ls "$scratch"/*.tgz)" | sha512sum --check --quiet
+}
+
+npm_build() {
+  npm_fetch &&
     tar -xzOf "$scratch"/*.tgz "$package" >"$scratch/$program" &&
     # What is up to date is told by what can be run.
     chmod +x "$scratch/$program" &&
     mv "$scratch/$program" "$home/bin/$program"
+}
+
+# package: the whole of a package that needs no other, beside bin/. It drives a browser that is on the machine already.
+
+package_version() {
+  npm_version
+}
+
+package_inputs() {
+  printf 'whole'
+}
+
+package_build() {
+  npm_fetch &&
+    rm -rf "$home/package" &&
+    tar -xzf "$scratch"/*.tgz -C "$home" &&
+    chmod +x "$home/$package" &&
+    ln -sf "../$package" "$home/bin/$program"
 }
 
 # Fails where a kind's compiler is missing.
@@ -166,7 +190,7 @@ require() {
   case $1 in
     go) command -v go >/dev/null || fail "go is not installed. The tests run real Kubernetes programs, which are built from source: install Go as new as tools/*/go.mod ask for" ;;
     cargo) command -v cargo >/dev/null || fail "cargo is not installed: install Rust with rustup" ;;
-    npm) command -v npm >/dev/null || fail "npm is not installed. The tests hold the simulated GitHub to the schemas that GitHub publishes there: install Node.js with npm" ;;
+    npm | package) command -v npm >/dev/null || fail "npm is not installed. The tests hold the simulated GitHub to the schemas that GitHub publishes there: install Node.js with npm" ;;
     python) command -v python3 >/dev/null || fail "python3 is not installed. The tests run clients written in Python: install Python 3.11 or newer with its venv module" ;;
   esac
 }

@@ -8,7 +8,6 @@
 //! Time is real here, so that what is promised is a ratio to what the same API server could take in the same run, a count,
 //! or a bar that is far above what a quiet machine shows.
 
-mod bare;
 pub(crate) mod burst;
 mod decision;
 mod idle;

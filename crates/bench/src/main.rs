@@ -26,10 +26,12 @@ mod lamp;
 mod machines;
 mod memory;
 mod passes;
+mod server;
 #[path = "../../runtime/tests/world/site.rs"]
 #[allow(dead_code, clippy::unwrap_used, clippy::panic, reason = "a scene of the tests, which use the rest")]
 mod site;
 mod town;
+mod up;
 mod usage;
 mod world;
 
@@ -44,8 +46,11 @@ async fn main() -> Result<()> {
         None => everything().await,
         Some(part) if part.starts_with("claims.") => claims::measure(part).await?.publish(part),
         Some(part) if part.starts_with("jobs.") => jobs::measure(part).await?.publish(part),
+        Some("up.") => up::measure().await?.publish("up."),
         Some(other) => {
-            anyhow::bail!("{other:?} cannot be measured alone: say nothing, or claims. or jobs. and what follows it")
+            anyhow::bail!(
+                "{other:?} cannot be measured alone: say nothing, up., or claims. or jobs. and what follows it"
+            )
         }
     }
 }
@@ -61,6 +66,7 @@ async fn everything() -> Result<()> {
     figures.take(std::thread::spawn(days::measure).join().map_err(|_| anyhow::anyhow!("the days fell apart"))??);
     figures.take(claims::measure("").await?);
     figures.take(jobs::measure("").await?);
+    figures.take(up::measure().await?);
     figures.publish("")
 }
 

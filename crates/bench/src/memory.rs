@@ -40,11 +40,17 @@ async fn resident(world: &World) -> Result<f64> {
         })
         .await;
     tokio::time::sleep(Duration::from_secs(5)).await;
-    let status = std::fs::read_to_string(format!("/proc/{}/status", program.pid()))?;
-    let kilobytes =
-        status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().split(' ').next()?.parse::<f64>().ok());
+    let megabytes = resident_megabytes(program.pid());
     program.signal(Signal::Terminate);
     eventually("the program ends", Duration::from_secs(30), async || program.ended()).await;
+    megabytes
+}
+
+/// What a process holds in memory now.
+pub(crate) fn resident_megabytes(pid: u32) -> Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let kilobytes =
+        status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().split(' ').next()?.parse::<f64>().ok());
     Ok(kilobytes.context("the kernel says nothing about the program's memory")? / 1024.0)
 }
 

@@ -1,7 +1,7 @@
 //! Where claims and jobs are measured: a namespace, an operator under its own roles, a hypervisor.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use kube::api::PostParams;
 use serde_json::{Value, json};
 use sim::proxmox::{Authority, Fixture, Options, Release, Server, Simulator, Transport};
 use sim::{Clock, Tasks};
-use testenv::{ControlPlane, Grant, Program, ServiceAccountRef, eventually};
+use testenv::{ControlPlane, Grant, Program, ServiceAccountRef, eventually, free_port};
 use tokio::time::Instant;
 
 use crate::memory::beside_us;
@@ -142,11 +142,6 @@ fn grants(namespace: &str) -> Vec<Grant> {
         other @ (Grant::ClusterWide(_) | Grant::Within(..)) => other,
     };
     ROLES.iter().flat_map(|roles| Grant::from_yaml(roles)).map(here).collect()
-}
-
-/// A port that was free just now.
-pub(crate) fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
 fn operator(plane: &ControlPlane, namespace: &str, account: &ServiceAccountRef) -> Result<Command> {

@@ -113,7 +113,7 @@ fn run_lane(lane: Lane, built: &Built, results: &Results) -> Result<Counts> {
             let mut suite = Suite::new(results.file(lane));
             // They wait more than they compute, so more of them than cores make progress at once.
             let command = |test: &TestExecutable| with_plane(&plane, test.command(&["--test-threads=4"]));
-            // One program after the other all the same: ports that were free a moment ago are another's a moment later.
+            // One program after the other all the same: a browser, a CI platform or fifty agents are a load for two cores.
             suite.run(&commands(built, lane, command), 1)?;
             suite.finish(Expect::Tests)
         }

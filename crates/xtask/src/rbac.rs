@@ -10,7 +10,7 @@ mod users;
 use runtime::rbac::{ACCESS_REVIEW, EVENTS, LEASE, Rule, Scope, TOKEN_REVIEW};
 use serde_json::{Value, json};
 
-pub use users::{Kind, metrics_reader, user_roles};
+pub use users::{Kind, console_reader, metrics_reader, user_roles};
 
 use grants::grants;
 

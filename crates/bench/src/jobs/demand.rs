@@ -11,7 +11,7 @@ use testenv::{Stopwatch, eventually};
 use super::courier::Courier;
 use super::platform::Platform;
 use super::scene::furnish;
-use super::town::{self, SOON, Town};
+use super::town::{SOON, Town};
 use crate::ceiling::{OBJECTS, creates_per_second, per_second};
 use crate::figures::Figures;
 use crate::world::PARALLEL;
@@ -23,7 +23,7 @@ const ROUNDS: usize = 5;
 const REPEATS: usize = 20;
 
 pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
-    let (platform, port) = (Platform::start().await?, town::free_port()?);
+    let (platform, port) = (Platform::start().await?, testenv::free_port()?);
     let town = Town::empty(|command| {
         platform.dress(command, port);
         command.arg("--controllers=ingress");

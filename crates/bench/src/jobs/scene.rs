@@ -25,7 +25,7 @@ impl Scene {
     /// Starts everything and waits until jobs would get machines.
     pub(super) async fn new() -> Result<Self> {
         let (hypervisor, address) = town::hypervisor().await?;
-        let (platform, port) = (Platform::start().await?, town::free_port()?);
+        let (platform, port) = (Platform::start().await?, testenv::free_port()?);
         let town = Town::empty(|command| platform.dress(command, port)).await?;
         town.furnish(&address).await?;
         let path = furnish(&town, &platform, &json!({ "maxReplicas": 1_000 })).await?;

@@ -34,7 +34,7 @@ const WARM: usize = 3;
 const SECONDS: f64 = 3.0;
 
 pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
-    let (platform, port) = (Platform::start().await?, town::free_port()?);
+    let (platform, port) = (Platform::start().await?, testenv::free_port()?);
     let image = image(&platform)?;
     let runners = image.path().to_str().context("a path of plain letters")?;
     let (_hypervisor, address) = town::inhabited(&["--agent-runners-dir", runners]).await?;

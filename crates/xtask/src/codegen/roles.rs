@@ -4,7 +4,7 @@ use anyhow::Result;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 use crate::generated::Generated;
-use crate::rbac::{ControllerSet, Kind, NAMESPACE, Shape, metrics_reader, roles, user_roles};
+use crate::rbac::{ControllerSet, Kind, NAMESPACE, Shape, console_reader, metrics_reader, roles, user_roles};
 use crate::yaml;
 
 pub(super) fn render(generated: &mut Generated) -> Result<()> {
@@ -17,7 +17,7 @@ pub(super) fn render(generated: &mut Generated) -> Result<()> {
         generated.add(format!("deploy/rbac/namespaced/{}.yaml", set.name), namespaced)?;
     }
     let mut people = user_roles(&kinds());
-    people.push(metrics_reader());
+    people.extend([metrics_reader(), console_reader()]);
     generated.add("deploy/rbac/users.yaml", yaml::manifest("crates/xtask/src/rbac/users.rs", &people))
 }
 

@@ -170,3 +170,12 @@ fn only_the_administrators_role_changes_hypervisor_clusters_and_nobody_gets_it_b
     let labels = administrators["metadata"]["labels"].as_object().expect("it has labels");
     assert!(labels.keys().all(|key| !key.contains("aggregate")), "{labels:?}");
 }
+
+#[test]
+fn those_who_look_at_the_console_or_at_metrics_may_get_that_and_nothing_else() {
+    for (role, path) in [(metrics_reader(), "/metrics"), (console_reader(), "/console/*")] {
+        assert_eq!(role["rules"], json!([{"nonResourceURLs": [path], "verbs": ["get"]}]));
+        let labels = role["metadata"]["labels"].as_object().expect("it has labels");
+        assert!(labels.keys().all(|key| !key.contains("aggregate")), "{labels:?}");
+    }
+}

@@ -1,4 +1,4 @@
-//! Roles for people: what `view` and `edit` mean for our kinds, and who may read metrics.
+//! Roles for people: what `view` and `edit` mean for our kinds, and who may read metrics and look at the console.
 
 use serde_json::{Value, json};
 
@@ -31,6 +31,14 @@ pub fn metrics_reader() -> Value {
     json!({
         "apiVersion": API, "kind": "ClusterRole", "metadata": metadata(&format!("{PREFIX}-metrics-reader"), None),
         "rules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}],
+    })
+}
+
+/// The role of those who look at the console.
+pub fn console_reader() -> Value {
+    json!({
+        "apiVersion": API, "kind": "ClusterRole", "metadata": metadata(&format!("{PREFIX}-console-reader"), None),
+        "rules": [{"nonResourceURLs": ["/console/*"], "verbs": ["get"]}],
     })
 }
 

@@ -8,7 +8,10 @@ use crate::tree::Tree;
 const EMPTY: &[&str] = &["manager", "handler", "helper", "util", "common", "misc", "base", "data", "info", "process"];
 
 /// Phrases that others fixed, in which an empty word is part of a name: the words, and whose name it is.
-const FIXED: &[(&[&str], &str)] = &[(&["controller", "manager"], "kube-controller-manager, a program of Kubernetes")];
+const FIXED: &[(&[&str], &str)] = &[
+    (&["controller", "manager"], "kube-controller-manager, a program of Kubernetes"),
+    (&["sync", "data"], "redb's trait for what a database is kept on"),
+];
 
 /// Items and files with an empty word in their name. Tests are sentences about the world and may use any word.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
