@@ -41,8 +41,8 @@ use sha2::{Digest as _, Sha256};
 
 pub use advertise::{AdvertiseError, Advertised};
 pub use attestor::{Attestor, Case, JoinToken, Verdict};
-pub use authority::{Authority, AuthorityError, Leaf, LeafError};
-pub use listen::serve;
+pub use authority::{Authority, AuthorityError, Leaf, LeafError, SECRET as AUTHORITY};
+pub use listen::{Charter, serve};
 pub use peer::Peer;
 pub use registrations::REGISTRATIONS;
 pub use requests::REQUESTS;
@@ -51,6 +51,7 @@ pub use service::Bootstrap;
 
 use crate::Duty;
 use crate::outpost::Outposts;
+use crate::transfer::Hold;
 
 /// Its entry in the roster.
 pub const DUTY: Duty = Duty {
@@ -107,14 +108,14 @@ pub fn digest(bytes: &[u8]) -> Digest {
 }
 
 /// Starts it over `claims`, on the address that the settings give.
-pub fn spawn(host: &Host, claims: &Cache<MachineClaim>, outposts: &Outposts) {
+pub fn spawn(host: &Host, claims: &Cache<MachineClaim>, outposts: &Outposts, hold: &Hold) {
     let bind = host.live.effective.borrow().bind("bootstrap.listen");
     if bind == Bind::Off {
         tracing::warn!("bootstrap.listen is 0: this replica believes no machine");
         return;
     }
     let selection = Selection::namespaces(&host.settings.namespaces);
-    let service = Bootstrap::new(&host.client, claims, outposts, &selection, &host.parts, &host.instance);
+    let service = Bootstrap::new(&host.client, claims, outposts, &selection, &host.parts, &host.instance).heeding(hold);
     let advertised = Advertised::parse(host.live.effective.borrow().text("bootstrap.advertise")).ok().flatten();
     let opening = Opening {
         bind,
@@ -125,6 +126,7 @@ pub fn spawn(host: &Host, claims: &Cache<MachineClaim>, outposts: &Outposts) {
         namespace: host.namespace.clone(),
         parts: host.parts.clone(),
         gate: host.parts.health.gate(NAME),
+        hold: hold.clone(),
     };
     let stopping = host.parts.tasks.stopping();
     host.parts.tasks.spawn(NAME, async move {
@@ -146,13 +148,31 @@ struct Opening {
     namespace: String,
     parts: runtime::Parts,
     gate: Gate,
+    hold: Hold,
 }
 
 impl Opening {
     /// Opens the service as soon as everything is there, and says what it waits for until then.
-    async fn run(self) {
+    async fn run(mut self) {
         self.gate.wait("its cache");
         self.claims.synced().await;
+        let authority = Charter::new(self.authority().await);
+        loop {
+            match serve(self.bind, &self.service, &authority, self.parts.clock, &self.parts.tasks).await {
+                Ok(_) => break self.gate.open(),
+                Err(error) => self.gate.wait(format!("its address: {error}")),
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        // Machines that came with a fleet from elsewhere know only the authority that came with them.
+        loop {
+            self.hold.ended().await;
+            authority.renew(self.authority().await);
+        }
+    }
+
+    /// The authority, as soon as there is one.
+    async fn authority(&self) -> Authority {
         let authority = loop {
             match Authority::load(&self.client, &self.namespace, self.parts.clock).await {
                 Ok(Ok(authority)) => break authority,
@@ -161,16 +181,9 @@ impl Opening {
             }
             tokio::time::sleep(PAUSE).await;
         };
-        let authority = match &self.advertised {
+        match &self.advertised {
             Some(advertised) => authority.called(advertised.host()),
             None => authority,
-        };
-        loop {
-            match serve(self.bind, &self.service, &authority, self.parts.clock, &self.parts.tasks).await {
-                Ok(_) => break self.gate.open(),
-                Err(error) => self.gate.wait(format!("its address: {error}")),
-            }
-            tokio::time::sleep(PAUSE).await;
         }
     }
 }

@@ -2,9 +2,15 @@
 
 mod completions;
 mod crds;
+mod demo;
+mod doctor;
+mod export;
+mod import;
+mod init;
 mod operator;
 mod reach;
-mod top;
+pub(crate) mod top;
+mod up;
 mod verify;
 mod why;
 
@@ -28,11 +34,15 @@ It is a Kubernetes operator: you describe clusters, templates, sources and pools
 `hyperfleet operator` does the rest.";
 
 const EXAMPLES: &str = "Examples:
+  hyperfleet demo                           see it work, without a cluster and without a hypervisor
+  hyperfleet up --data-dir /var/lib/hyperfleet    run everything on one machine, without a cluster
   hyperfleet crds | kubectl apply -f -      install the custom resource definitions
   hyperfleet operator --leader-elect        run the operator against the current cluster
   hyperfleet operator --print-settings      show every setting, its value and where it comes from
   hyperfleet why job-3f9a2c                 say what a job waits for, and what to do about it
   hyperfleet top                            watch pools, queue and VMs
+  hyperfleet init                           set up a Proxmox VE and a CI platform, and write the manifests
+  hyperfleet doctor                         check what is configured, and say what to do
   hyperfleet verify proxmox --help          try out a Proxmox VE before you trust it with your jobs
   kubectl explain runnerpools.spec          read what a pool can be told";
 
@@ -46,11 +56,17 @@ pub fn command() -> Command {
         .max_term_width(110)
         .subcommand_required(true)
         .arg_required_else_help(true)
+        .subcommand(demo::command())
         .subcommand(operator::command())
+        .subcommand(up::command())
         .subcommand(crds::command())
         .subcommand(why::command())
         .subcommand(top::command())
+        .subcommand(init::command())
+        .subcommand(doctor::command())
         .subcommand(verify::command())
+        .subcommand(export::command())
+        .subcommand(import::command())
         .subcommand(completions::command())
         .subcommand(Command::new("version").about("Print the version"))
 }
@@ -73,9 +89,15 @@ pub async fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 async fn dispatch(matches: &ArgMatches) -> anyhow::Result<ExitCode> {
     match matches.subcommand() {
         Some(("operator", matches)) => operator::run(matches).await?,
+        Some(("demo", matches)) => return demo::run(matches).await,
+        Some(("up", matches)) => up::run(matches).await?,
         Some(("crds", _)) => crds::run()?,
         Some(("why", matches)) => return why::run(matches).await,
         Some(("top", matches)) => top::run(matches).await?,
+        Some(("export", matches)) => export::run(matches).await?,
+        Some(("import", matches)) => import::run(matches).await?,
+        Some(("init", matches)) => return init::run(matches).await,
+        Some(("doctor", matches)) => return doctor::run(matches).await,
         Some(("verify", matches)) => return verify::run(matches).await,
         Some(("completions", matches)) => completions::run(matches)?,
         _ => print::out(&format!("hyperfleet {VERSION}\n"))?,

@@ -11,13 +11,13 @@ mod runners;
 mod stock;
 mod watches;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use chassis::settings::Effective;
 use fleet::claim::Policy;
 use providers::http::{AddressPolicy, Cidr, Meter};
 use runtime::Selection;
 use runtime::host::Host;
-use tokio::sync::OnceCell;
 
 use self::machine_claims::{AskPolicy, Invitation, Invite};
 pub use self::runners::Runners;
@@ -25,17 +25,20 @@ use self::watches::Watches;
 use crate::bootstrap::{self, Advertised, Authority};
 use crate::calls::Calls;
 use crate::site::{Books, Sites, over_the_network};
-use crate::{Duty, ingress};
+use crate::transfer::Hold;
+use crate::{Duty, console, ingress};
 
 /// Starts the given controllers in `host`.
 pub fn spawn(duties: &[Duty], host: &Host) {
+    let hold = Hold::spawn(&host.client, &host.namespace, &host.parts.tasks);
+    let host = &host.led_by(hold.over(&host.leadership));
     let runs = |wanted: &Duty| duties.iter().any(|duty| duty.name == wanted.name);
     let calls: Arc<dyn Meter> = Arc::new(Calls::new(&host.parts.metrics));
     // Those who name runners, or remove what nobody's claim names.
     let named = [bootstrap::DUTY, runner_sources::DUTY].iter().any(runs);
     let watches = Watches::new(host, Arc::clone(&calls), named);
     if runs(&bootstrap::DUTY) {
-        bootstrap::spawn(host, watches.claims(), watches.outposts());
+        bootstrap::spawn(host, watches.claims(), watches.outposts(), &hold);
     }
     if runs(&runner_sources::DUTY) {
         let feed = runner_sources::feed(host, &watches.of_jobs());
@@ -53,7 +56,21 @@ pub fn spawn(duties: &[Duty], host: &Host) {
     }
     // Who looks after templates needs the connections, and who makes those needs to be told of templates.
     if [hypervisor_clusters::DUTY, machine_templates::DUTY, machine_claims::DUTY].iter().any(runs) {
-        machines(host, &watches, calls);
+        machines(host, &watches, calls, hold);
+    }
+    // It shows what all of these watch anyway, and nothing is watched for it.
+    if [
+        hypervisor_clusters::DUTY,
+        machine_templates::DUTY,
+        machine_claims::DUTY,
+        runner_sources::DUTY,
+        runner_pools::DUTY,
+        runner_jobs::DUTY,
+    ]
+    .iter()
+    .all(runs)
+    {
+        console::spawn(host, &watches.shown());
     }
 }
 
@@ -79,7 +96,7 @@ fn jobs(host: &Host, watches: &Watches<'_>) {
 }
 
 /// Clusters, templates and claims, over the same connections and caches.
-fn machines(host: &Host, watches: &Watches<'_>, calls: Arc<dyn Meter>) {
+fn machines(host: &Host, watches: &Watches<'_>, calls: Arc<dyn Meter>, hold: Hold) {
     let dial = over_the_network(policy(host, "hypervisors"), calls);
     let live = host.live.effective.clone();
     let pace = Arc::new(move || live.borrow().duration("hypervisors.period"));
@@ -96,14 +113,26 @@ fn machines(host: &Host, watches: &Watches<'_>, calls: Arc<dyn Meter>) {
     let platforms = Arc::new(Runners::spawn(watches.outposts(), watches.jobs(), claims, parts));
     let (templates, clusters, claims) = (templates.clone(), clusters.clone(), claims.clone());
     let sources = machine_claims::Sources { templates, clusters, claims, platforms };
-    machine_claims::spawn(host, &sites, &sources, invite(host), attempts(host));
+    machine_claims::spawn(host, &sites, &sources, invite(host, hold), attempts(host));
 }
 
 /// Where agents have to prove themselves: the address in the settings, and the authority that all replicas share.
-fn invite(host: &Host) -> Invite {
+fn invite(host: &Host, mut hold: Hold) -> Invite {
     let advertised = Advertised::parse(host.live.effective.borrow().text("bootstrap.advertise"));
     let (client, namespace, clock) = (host.client.clone(), host.namespace.clone(), host.parts.clock);
-    let known: Arc<OnceCell<Invitation>> = Arc::default();
+    let known: Arc<Mutex<Option<Invitation>>> = Arc::default();
+    let (stale, stopping) = (Arc::clone(&known), host.parts.tasks.stopping());
+    // A fleet that came from elsewhere brought its own authority.
+    host.parts.tasks.spawn("invitation", async move {
+        tokio::pin!(stopping);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut stopping => return,
+                () = hold.ended() => *stale.lock().unwrap_or_else(PoisonError::into_inner) = None,
+            }
+        }
+    });
     Arc::new(move || {
         let (client, namespace, known) = (client.clone(), namespace.clone(), Arc::clone(&known));
         let url = match &advertised {
@@ -118,14 +147,16 @@ fn invite(host: &Host) -> Invite {
                 Ok(url) => url,
                 Err(why) => return Ok(Err(why)),
             };
-            if let Some(known) = known.get() {
-                return Ok(Ok(known.clone()));
+            let remembered = known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if let Some(remembered) = remembered {
+                return Ok(Ok(remembered));
             }
             match Authority::load(&client, &namespace, clock).await? {
                 Ok(authority) => {
                     let (pin, authority) = (authority.pin(), authority.certificates().to_owned());
                     let invitation = Invitation { url, authority, pin };
-                    Ok(Ok(known.get_or_init(async || invitation).await.clone()))
+                    *known.lock().unwrap_or_else(PoisonError::into_inner) = Some(invitation.clone());
+                    Ok(Ok(invitation))
                 }
                 Err(error) => Ok(Err(error.to_string())),
             }
@@ -149,7 +180,11 @@ fn attempts(host: &Host) -> AskPolicy {
 
 /// The addresses that `whose` may have: hypervisors, or CI platforms.
 fn policy(host: &Host, whose: &str) -> AddressPolicy {
-    let effective = host.live.effective.borrow();
+    ranges(&host.live.effective.borrow(), whose)
+}
+
+/// The addresses that the settings let `whose` have: `hypervisors` or `platforms`.
+pub(crate) fn ranges(effective: &Effective, whose: &str) -> AddressPolicy {
     let ranges = |which: &str| effective.list(&format!("{whose}.{which}")).iter().map(|text| range(text)).collect();
     AddressPolicy { allow: ranges("allowedAddresses"), deny: ranges("deniedAddresses") }
 }
@@ -196,5 +231,6 @@ mod tests {
         assert_eq!(runtime::STALLED.condition, ConditionType::Stalled.as_str());
         assert_eq!(runtime::STALLED.refused, Reason::Refused.as_str());
         assert_eq!(runtime::STALLED.unavailable, Reason::Unavailable.as_str());
+        assert_eq!(runtime::HOLD, api::registry::annotation::HOLD);
     }
 }

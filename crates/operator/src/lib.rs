@@ -8,6 +8,11 @@
 //!                          bootstrap: where fresh machines prove themselves
 //!                          outpost: the CI platforms we are connected to; platforms: what claims ask of them
 //!                          ingress: where CI platforms tell us of jobs
+//!                          console: one page that shows what is going on
+//!   hyperfleet up ─▶ single: our own API server, with the operator beside it
+//!   hyperfleet export, import ─▶ transfer: a fleet moves from one API server to another
+//!   hyperfleet init ─▶ init: a token, an App and manifests for what somebody has
+//!   hyperfleet doctor ─▶ doctor: everything that is configured, looked at live and judged by the planners
 //!   hyperfleet verify ─▶ verify ─▶ the conformance kit (crate `providers`) on a real hypervisor
 //! ```
 //!
@@ -17,11 +22,15 @@ pub mod bootstrap;
 pub mod calls;
 pub mod chance;
 pub mod cli;
+pub mod console;
 pub mod controllers;
+mod demo;
+pub mod doctor;
 mod drawer;
 mod each;
 mod index;
 pub mod ingress;
+mod init;
 pub mod manifest;
 pub mod outpost;
 pub mod platforms;
@@ -29,7 +38,10 @@ mod print;
 mod roster;
 mod rotation;
 mod seed;
+mod signing;
+pub mod single;
 pub mod site;
+pub mod transfer;
 mod verify;
 
 use chassis::metrics::Entry;

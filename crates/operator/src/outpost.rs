@@ -22,6 +22,7 @@ mod login;
 mod marker;
 mod report;
 mod state;
+mod survey;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -51,7 +52,9 @@ pub use intake::{Caches, Intake, Taken};
 pub(crate) use intake::{Seen, runner_of};
 pub(crate) use keeper::CHECKS;
 use link::Platform;
+pub(crate) use login::Credentials as Given;
 use state::State;
+pub(crate) use survey::Survey;
 
 use crate::each::each;
 

@@ -13,6 +13,9 @@ pub trait Platforms: Send + Sync {
     /// What the platform says of the job that the claim's runner took.
     fn work(&self, claim: &Key) -> Work;
 
+    /// Whether the loss of the claim's machine would be news for a job that its runner took.
+    fn is_unnoted(&self, claim: &Key) -> bool;
+
     /// Asks the source's platform to let a runner go: by its id, or by its name while there is none.
     fn deregister(&self, source: &Key, runner: RunnerRegistration, mode: Mode) -> BoxFuture<'static, Removal>;
 

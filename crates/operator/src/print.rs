@@ -1,11 +1,13 @@
 //! The one place that writes to the terminal.
 
+mod prompt;
 mod screen;
 
 use std::io::{self, IsTerminal, Write};
 
 use chassis::settings::environment;
 
+pub(crate) use prompt::ask_hidden;
 pub(crate) use screen::Screen;
 
 /// Writes `text` to standard output. A reader that has gone away (`hyperfleet crds | head`) is no error.

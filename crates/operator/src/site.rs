@@ -21,6 +21,7 @@ mod monitor;
 mod orphans;
 mod ownership;
 mod report;
+mod survey;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,7 +44,8 @@ pub use link::Hypervisor;
 pub use login::{Complete, Login, Secrets};
 pub use machines::Want;
 pub(crate) use machines::{bridge, life, mode};
-pub use ownership::{Ownership, OwnershipError};
+pub use ownership::{Ownership, OwnershipError, SECRET as OWNERSHIP};
+pub(crate) use survey::Survey;
 
 /// All hypervisors that this process is connected to.
 #[derive(Clone)]

@@ -21,7 +21,7 @@ use kube::api::{Api, Patch, PatchParams, PostParams};
 use operator::bootstrap::{Authority, digest};
 use serde_json::{Value, json};
 use sim::proxmox::{Profile, Release};
-use testenv::{ControlPlane, Grant, Program, ServiceAccountRef, Signal, eventually};
+use testenv::{ControlPlane, Grant, Program, ServiceAccountRef, Signal, eventually, free_port};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const SOON: Duration = Duration::from_secs(40);
@@ -133,10 +133,6 @@ impl Site {
     }
 }
 
-fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
 /// Status line and body of a plain http page.
 async fn page(port: u16, path: &str) -> Option<String> {
     let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.ok()?;
@@ -151,7 +147,7 @@ async fn page(port: u16, path: &str) -> Option<String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r7_4_the_operator_does_its_work_under_exactly_the_generated_roles() {
     let site = Site::new().await;
-    let (health, metrics) = (free_port(), free_port());
+    let (health, metrics) = (free_port().unwrap(), free_port().unwrap());
     site.job("old", json!({ "state": "Completed", "result": "Succeeded", "endedAt": "2026-01-01T01:00:00Z" })).await;
     site.job("unstamped", json!({ "state": "Completed" })).await;
     site.job("running", json!({ "state": "Running" })).await;
@@ -190,7 +186,7 @@ async fn r7_4_the_operator_does_its_work_under_exactly_the_generated_roles() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r1_1_a_cluster_is_connected_over_tls_and_people_see_it() {
     let (site, pve) = (Site::new().await, hypervisor::Site::new(Release::V9, Profile::ZERO).await);
-    let metrics = free_port();
+    let metrics = free_port().unwrap();
     let flags = [
         format!("--watch-namespaces={}", site.namespace),
         "--hypervisor-allowed-addresses=127.0.0.0/8".to_owned(),
@@ -261,7 +257,7 @@ async fn r10_1_r10_2_r10_3_every_line_is_a_record_at_or_above_the_level_asked_fo
         ("ERROR", "ERROR"),
     ];
     for (given, in_force) in cases {
-        let health = free_port();
+        let health = free_port().unwrap();
         let flags = [
             format!("--watch-namespaces={}", site.namespace),
             format!("--health-probe-bind-address=127.0.0.1:{health}"),
@@ -292,7 +288,7 @@ async fn r10_1_r10_2_r10_3_every_line_is_a_record_at_or_above_the_level_asked_fo
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn p14_the_bootstrap_service_believes_a_machine_under_exactly_its_own_roles() {
     let site = Site::of("bootstrap").await;
-    let (health, port) = (free_port(), free_port());
+    let (health, port) = (free_port().unwrap(), free_port().unwrap());
     let token = "canary-of-a-token";
     let claims: Api<MachineClaim> = Api::namespaced(site.plane.client(), &site.namespace);
     let claim = json!({

@@ -15,6 +15,8 @@ mod crashes;
 mod guests;
 #[path = "virtual_machines/mistakes.rs"]
 mod mistakes;
+#[path = "virtual_machines/moved.rs"]
+mod moved;
 #[path = "virtual_machines/named.rs"]
 mod named;
 #[path = "virtual_machines/neighbours.rs"]

@@ -7,6 +7,8 @@
 
 #[path = "virtual_pools/bounds.rs"]
 mod bounds;
+#[path = "virtual_pools/crashes.rs"]
+mod crashes;
 #[path = "virtual_machines/guests.rs"]
 mod guests;
 #[path = "virtual_pools/jobs.rs"]

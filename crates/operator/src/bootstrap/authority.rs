@@ -25,7 +25,7 @@ use sha2::{Digest as _, Sha256};
 pub use certificate::{Leaf, LeafError};
 
 /// The Secret's name.
-const SECRET: &str = "hyperfleet-bootstrap-authority";
+pub const SECRET: &str = "hyperfleet-bootstrap-authority";
 const CERTIFICATE: &str = "ca.crt";
 const KEY: &str = "ca.key";
 

@@ -110,7 +110,10 @@ impl Bootstrap {
         let marker = posting.marker.as_str();
         self.settle(Arc::clone(&claim), |claim, now| match mint::again(claim, &old.name, marker, now) {
             Some(status) => Decision::Write(Box::new(status), Ok(())),
-            None => Decision::Doubtful(Err(Denial::Unavailable("it is registered by somebody else, or ends"))),
+            None => match mint::withdrawn(claim, &old.name, now) {
+                Some(status) => Decision::Write(Box::new(status), Err(Denial::Refused("no-demand"))),
+                None => Decision::Doubtful(Err(Denial::Unavailable("it is registered by somebody else, or ends"))),
+            },
         })
         .await?;
         self.fresh(&claim).await

@@ -29,7 +29,7 @@ const PLACES: Places = Places { connections: 2_048, handshakes: 256 };
 pub async fn serve(
     bind: Bind,
     service: &Bootstrap,
-    authority: &Authority,
+    authority: &Charter,
     clock: Clock,
     tasks: &Tasks,
 ) -> Result<Option<SocketAddr>, ServeError> {
@@ -47,15 +47,10 @@ async fn introduce(Extension(caller): Extension<Caller>, mut request: Request, n
     next.run(request).await
 }
 
-fn config(authority: &Authority, clock: Clock) -> ServerConfig {
+fn config(authority: &Charter, clock: Clock) -> ServerConfig {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let verifier = Arc::new(AnyKey(provider.signature_verification_algorithms));
-    let leaves = Arc::new(Leaves {
-        authority: authority.clone(),
-        clock,
-        current: Mutex::default(),
-        provider: Arc::clone(&provider),
-    });
+    let leaves = Arc::new(Leaves { authority: authority.clone(), clock, provider: Arc::clone(&provider) });
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&version::TLS13])
         .expect("the provider has TLS 1.3; a test connects with it")
@@ -68,11 +63,26 @@ fn config(authority: &Authority, clock: Clock) -> ServerConfig {
     config
 }
 
+/// The authority that the service stands for, until another one is brought; clones are the same.
+#[derive(Clone)]
+pub struct Charter(Arc<Mutex<(Authority, Option<Leaf>)>>);
+
+impl Charter {
+    /// Stands for this authority.
+    pub fn new(authority: Authority) -> Self {
+        Self(Arc::new(Mutex::new((authority, None))))
+    }
+
+    /// Stands for this one from now on.
+    pub(super) fn renew(&self, authority: Authority) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (authority, None);
+    }
+}
+
 /// The certificate that the service shows, renewed in time.
 struct Leaves {
-    authority: Authority,
+    authority: Charter,
     clock: Clock,
-    current: Mutex<Option<Leaf>>,
     provider: Arc<CryptoProvider>,
 }
 
@@ -85,9 +95,10 @@ impl std::fmt::Debug for Leaves {
 impl ResolvesServerCert for Leaves {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let now = self.clock.now();
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut charter = self.authority.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (authority, current) = &mut *charter;
         if current.as_ref().is_none_or(|leaf| leaf.is_due(now)) {
-            match self.authority.leaf_with(&self.provider, now) {
+            match authority.leaf_with(&self.provider, now) {
                 Ok(leaf) => *current = Some(leaf),
                 Err(error) => {
                     tracing::error!(error = &error as &dyn std::error::Error, "no new certificate can be made");

@@ -22,12 +22,16 @@ use super::registrations::Registrations;
 use super::requests::{Requests, Step};
 use super::{NAME, Peer, cloud, digest, words};
 use crate::outpost::Outposts;
+use crate::transfer::Hold;
 
 /// A machine asks again after this many seconds; three times as long without an answer is its end.
 const LEASE: u64 = 10;
 
 /// Decisions about one claim until somebody else has to try: as many as there can be writers at once, and some more.
 const TRIES: u32 = 8;
+
+/// What everybody hears who would have to be written down while the fleet is on hold.
+const HELD: Denial = Denial::Unavailable("the fleet is on hold");
 
 /// The service; clones are the same one.
 #[derive(Clone)]
@@ -42,6 +46,7 @@ struct Inner {
     requests: Requests,
     outposts: Outposts,
     registrations: Registrations,
+    hold: Hold,
 }
 
 /// What a claim's machine is for.
@@ -83,7 +88,26 @@ impl Bootstrap {
             requests: Requests::new(&parts.metrics),
             outposts: outposts.clone(),
             registrations: Registrations::new(&parts.metrics),
+            hold: Hold::never(),
         }))
+    }
+
+    /// The same, which writes nothing down and refuses nobody while its fleet is on hold: whoever works goes on, whoever
+    /// comes or ends has to wait.
+    #[must_use]
+    pub fn heeding(mut self, hold: &Hold) -> Self {
+        let inner = Arc::get_mut(&mut self.0).expect("it is told before anybody else has it");
+        inner.hold = hold.clone();
+        self
+    }
+
+    fn may_write(&self) -> Answer<()> {
+        if self.0.hold.is_on() { Err(HELD) } else { Ok(()) }
+    }
+
+    /// A refusal ends a machine. While the fleet is on hold, what is known of it may not have come yet.
+    fn refused(&self, why: &'static str) -> Denial {
+        if self.0.hold.is_on() { HELD } else { Denial::Refused(why) }
     }
 
     /// Somebody asks for a file of a seed, by the name that only the machine's firmware has.
@@ -105,6 +129,7 @@ impl Bootstrap {
 
     /// Somebody shows a token, and is told what to do if he is believed.
     pub(super) async fn start(&self, id: &str, start: &Start, peer: &Peer) -> Answer<Welcome> {
+        self.may_write()?;
         let Some(key) = &peer.key else { return Err(self.stranger(peer, "no-certificate")) };
         let token_hash = digest(start.token.expose_secret().as_bytes());
         let Some(claim) = self.0.ledger.by_id(id) else { return Err(self.stranger(peer, "unknown-id")) };
@@ -141,7 +166,7 @@ impl Bootstrap {
     pub(super) async fn lease(&self, peer: &Peer) -> Answer<Lease> {
         let claim = self.holder(peer).await?;
         let Some(true) = peer.key.as_ref().map(|key| rules::by_key(&claim, key)) else {
-            return Err(Denial::Refused("not-bound"));
+            return Err(self.refused("not-bound"));
         };
         let order = match rules::order(&claim, self.0.clock.now()) {
             Order::GoOn => protocol::Order::GoOn,
@@ -222,16 +247,19 @@ impl Bootstrap {
         if !self.0.limits.may_list() {
             return Err(Denial::Unavailable("nobody knows the key yet"));
         }
-        self.0.ledger.search(key).await?.ok_or(Denial::Refused("unknown-key"))
+        self.0.ledger.search(key).await?.ok_or_else(|| self.refused("unknown-key"))
     }
 
     /// The answer to somebody who has nothing to show.
     fn stranger(&self, peer: &Peer, why: &'static str) -> Denial {
-        self.0.limits.source(peer.address).map_or_else(Denial::Limited, |()| Denial::Refused(why))
+        self.0.limits.source(peer.address).map_or_else(Denial::Limited, |()| self.refused(why))
     }
 
     /// The answer to somebody who asks for a file that is not his, or not any more.
     fn withheld(&self, peer: &Peer, why: Withheld) -> Denial {
+        if self.0.hold.is_on() {
+            return HELD;
+        }
         self.0.limits.source(peer.address).map_or_else(Denial::Limited, |()| Denial::Absent(why.as_str()))
     }
 
@@ -255,7 +283,7 @@ impl Bootstrap {
 
     /// The claim as the server has it now.
     pub(super) async fn fresh(&self, claim: &MachineClaim) -> Answer<Arc<MachineClaim>> {
-        self.0.ledger.read(claim).await?.ok_or(Denial::Refused("gone"))
+        self.0.ledger.read(claim).await?.ok_or_else(|| self.refused("gone"))
     }
 
     pub(super) fn client(&self) -> &Client {
@@ -291,6 +319,7 @@ impl Bootstrap {
                 Decision::Doubtful(answer) if fresh || !self.0.limits.may_look(&uid(&claim)) => return answer,
                 Decision::Doubtful(_) => {}
                 Decision::Write(status, answer) => {
+                    self.may_write()?;
                     match self.0.swap.status(&*claim, &status, CONDITIONS, severity).await {
                         Ok(_) => return answer,
                         Err(fault) if fault.class() == Class::Conflict => {}

@@ -12,6 +12,14 @@ use crate::bootstrap::Advertised;
 use crate::{Duty, SETTINGS, Set, controllers, print, select, sets};
 
 pub(super) fn command() -> Command {
+    Command::new("operator")
+        .about("Run controllers against a Kubernetes API server")
+        .long_about(long_about())
+        .args(arguments())
+}
+
+/// What every command takes that runs controllers: their settings.
+pub(super) fn arguments() -> Vec<Arg> {
     let config = Arg::new("config")
         .long("config")
         .value_name("FILE")
@@ -21,12 +29,7 @@ pub(super) fn command() -> Command {
         .long("print-settings")
         .action(ArgAction::SetTrue)
         .help("Print every setting, its value and where it comes from, and exit");
-    Command::new("operator")
-        .about("Run controllers against a Kubernetes API server")
-        .long_about(long_about())
-        .arg(config)
-        .arg(show)
-        .args(SETTINGS.iter().chain(RUNTIME).map(argument))
+    [config, show].into_iter().chain(SETTINGS.iter().chain(RUNTIME).map(argument)).collect()
 }
 
 fn long_about() -> String {
@@ -45,7 +48,7 @@ fn long_about() -> String {
     )
 }
 
-fn argument(setting: &Setting) -> Arg {
+pub(super) fn argument(setting: &Setting) -> Arg {
     let default = if setting.default.is_empty() { String::new() } else { format!(" [default: {}]", setting.default) };
     let argument = Arg::new(setting.flag)
         .long(setting.flag)
@@ -79,6 +82,23 @@ const fn value_name(kind: Kind) -> &'static str {
 }
 
 pub(super) async fn run(matches: &ArgMatches) -> anyhow::Result<()> {
+    let Prepared { launch, duties, effective } = prepare(matches).await?;
+    if matches.get_flag("print-settings") {
+        return Ok(print::out(&listing(&effective))?);
+    }
+    host::run(launch, |host| controllers::spawn(&duties, host)).await?;
+    Ok(())
+}
+
+/// Controllers that could start now.
+pub(super) struct Prepared {
+    pub(super) launch: Launch<'static>,
+    pub(super) duties: Vec<Duty>,
+    pub(super) effective: Effective,
+}
+
+/// Reads and checks the settings.
+pub(super) async fn prepare(matches: &ArgMatches) -> anyhow::Result<Prepared> {
     let mut launch = Launch {
         name: "hyperfleet-operator",
         lease: String::new(),
@@ -95,11 +115,7 @@ pub(super) async fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     let duties = select(&effective.list("controllers.enabled"))?;
     launch.lease = lease_name(&duties);
     Advertised::parse(effective.text("bootstrap.advertise")).context("the settings are wrong")?;
-    if matches.get_flag("print-settings") {
-        return Ok(print::out(&listing(&effective))?);
-    }
-    host::run(launch, |host| controllers::spawn(&duties, host)).await?;
-    Ok(())
+    Ok(Prepared { launch, duties, effective })
 }
 
 /// One Lease per choice of sets, so that deployments of different sets do not wait for each other. Sets that elect nobody
@@ -121,7 +137,7 @@ fn flags(matches: &ArgMatches) -> Vec<(String, String)> {
     SETTINGS.iter().chain(RUNTIME).filter_map(given).collect()
 }
 
-fn listing(effective: &Effective) -> String {
+pub(super) fn listing(effective: &Effective) -> String {
     let lines = effective.lines();
     let widest = lines.iter().map(|line| line.setting.key.len()).max().unwrap_or(0);
     let show = |line: &chassis::settings::Line| {

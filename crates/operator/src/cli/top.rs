@@ -6,10 +6,10 @@
 //! ```
 
 mod draw;
-mod live;
+pub(crate) mod live;
 mod look;
-mod pane;
-mod view;
+pub(crate) mod pane;
+pub(crate) mod view;
 
 use std::sync::Arc;
 

@@ -216,7 +216,7 @@ impl Controller for HypervisorClusters {
 }
 
 /// The cluster that a claim has a machine on.
-fn cluster_of(claim: &MachineClaim) -> Option<Key> {
+pub(crate) fn cluster_of(claim: &MachineClaim) -> Option<Key> {
     let allocation = claim.status.as_ref()?.allocation.as_ref()?;
     let gone = claim
         .status
@@ -233,7 +233,7 @@ pub(crate) fn target(reference: &ObjectRef, holder: &ObjectMeta) -> Key {
 }
 
 /// What the machines of all templates of a cluster will use.
-fn needs(cluster: &HypervisorCluster, templates: &[Arc<HypervisorMachineTemplate>]) -> Needs {
+pub(crate) fn needs(cluster: &HypervisorCluster, templates: &[Arc<HypervisorMachineTemplate>]) -> Needs {
     let key = Key::of(&cluster.metadata);
     let ours: Vec<_> = templates
         .iter()

@@ -133,7 +133,7 @@ impl MachineTemplates {
 }
 
 /// Whether a grant covers a namespace, by the labels it has now.
-pub(super) async fn is_granted(
+pub(crate) async fn is_granted(
     client: &Client,
     granted: Option<&NamespaceSelector>,
     namespace: &str,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use api::{JobState, MachineClaim, Moment, RunnerJob, RunnerRegistration};
 use fleet::claim::{JobEnd, Mode, Removal, RunnerState, Standing, Work};
+use fleet::job::would_note;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use providers::platform;
@@ -63,6 +64,12 @@ impl Runners {
         });
         Self { outposts: outposts.clone(), jobs: jobs.clone(), jobs_at: Index::of(jobs, claim_of), ends, bell }
     }
+
+    /// The jobs that a claim's runner took.
+    fn taken(&self, claim: &Key) -> Vec<(Key, Arc<RunnerJob>)> {
+        let keys = self.jobs_at.under(claim).into_iter();
+        keys.filter_map(|key| self.jobs.get(&key).map(|job| (key, job))).collect()
+    }
 }
 
 /// Calls claims again and again whose runners the platform lists as offline, or not at all: how long that lasts decides.
@@ -88,8 +95,8 @@ fn source_of(claim: &MachineClaim) -> Option<Key> {
 }
 
 /// What of a job its claim goes by.
-fn standing_of(job: &RunnerJob) -> (Option<Key>, Option<JobState>) {
-    (claim_of(job), job.status.as_ref().and_then(|status| status.state))
+fn standing_of(job: &RunnerJob) -> (Option<Key>, Option<JobState>, bool) {
+    (claim_of(job), job.status.as_ref().and_then(|status| status.state), would_note(job))
 }
 
 fn is_ended(job: &RunnerJob) -> bool {
@@ -102,8 +109,7 @@ impl Platforms for Runners {
     }
 
     fn work(&self, claim: &Key) -> Work {
-        let jobs: Vec<(Key, Arc<RunnerJob>)> =
-            self.jobs_at.under(claim).into_iter().filter_map(|key| Some((key.clone(), self.jobs.get(&key)?))).collect();
+        let jobs = self.taken(claim);
         if jobs.iter().any(|(_, job)| !is_ended(job)) {
             return Work::Current;
         }
@@ -114,6 +120,10 @@ impl Platforms for Runners {
             Some(JobEnd { result: status.result.unwrap_or(api::JobResult::Unknown), ended, seen })
         };
         jobs.iter().filter_map(end).max_by_key(|end| end.ended).map_or(Work::None, Work::Ended)
+    }
+
+    fn is_unnoted(&self, claim: &Key) -> bool {
+        self.taken(claim).iter().any(|(_, job)| would_note(job))
     }
 
     fn deregister(&self, source: &Key, runner: RunnerRegistration, mode: Mode) -> BoxFuture<'static, Removal> {

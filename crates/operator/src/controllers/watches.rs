@@ -11,6 +11,7 @@ use runtime::host::Host;
 use runtime::{Cache, Cacheable, Selection};
 
 use super::policy;
+use crate::console;
 use crate::outpost::{self, Caches, Outposts};
 
 /// The watches of one process.
@@ -72,6 +73,18 @@ impl<'a> Watches<'a> {
     /// What is known of jobs and who serves them.
     pub(super) fn of_jobs(&self) -> Caches {
         Caches { jobs: self.jobs().clone(), claims: self.claims().clone(), pools: self.pools().clone() }
+    }
+
+    /// What the console shows.
+    pub(super) fn shown(&self) -> console::Caches {
+        console::Caches {
+            pools: self.pools().clone(),
+            jobs: self.jobs().clone(),
+            claims: self.claims().clone(),
+            sources: self.sources().clone(),
+            templates: self.templates().clone(),
+            clusters: self.clusters().clone(),
+        }
     }
 
     /// The CI platforms that this process is connected to.

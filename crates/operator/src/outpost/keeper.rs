@@ -6,7 +6,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::registry::annotation::HOLD;
 use fleet::source;
+use kube::ResourceExt;
 use providers::platform::Error;
 use reconcile::Backoff;
 use runtime::Key;
@@ -61,7 +63,9 @@ async fn keep(outposts: &Outposts, key: &Key, post: &Arc<Post>) {
 
 /// One look at Secrets and, if we lead, at the platform; how often in a row it has failed.
 async fn look(outposts: &Outposts, key: &Key, post: &Post, leads: bool) -> u32 {
-    let Some(source) = outposts.0.sources.get(key) else { return 0 };
+    // A source on hold is somebody else's still.
+    let source = outposts.0.sources.get(key).filter(|source| !source.annotations().contains_key(HOLD));
+    let Some(source) = source else { return 0 };
     let login = match login::read(&outposts.0.client, &source).await {
         Ok(login) => login,
         Err(fault) => {

@@ -29,7 +29,7 @@ pub(super) struct Complete {
 }
 
 /// How to log in.
-pub(super) enum Credentials {
+pub(crate) enum Credentials {
     /// With a token.
     Token(SecretString),
     /// As a GitHub App.

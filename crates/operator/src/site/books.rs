@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use api::registry::annotation::HOLD;
 use api::{HypervisorCluster, MachineClaim, VmId};
 use fleet::claim::holds_machine;
 use kube::api::{ApiResource, DynamicObject, ListParams};
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt};
 use reconcile::Fault;
 use runtime::client::fault;
 use runtime::{Cache, Key, Parts, Recorder, Selection};
@@ -90,6 +91,7 @@ impl Books {
             let ids = held.filter_map(|claim| claim.data.pointer("/status/allocation/id")?.as_str());
             holdings.allocations.extend(ids.map(str::to_ascii_lowercase));
             holdings.claims += list.items.len();
+            holdings.on_hold += list.items.iter().filter(|claim| claim.annotations().contains_key(HOLD)).count();
         }
         Ok(holdings)
     }
@@ -104,6 +106,8 @@ pub(super) struct Holdings {
     allocations: BTreeSet<String>,
     /// The numbers that they hold on the cluster.
     pub(super) numbers: BTreeSet<VmId>,
+    /// How many claims are on hold, as those are of an import that is not complete; counted where the API server is asked.
+    pub(super) on_hold: usize,
 }
 
 impl Holdings {

@@ -109,7 +109,7 @@ impl Site {
     }
 }
 
-fn row(listed: &hypervisor::VmRow) -> Row {
+pub(super) fn row(listed: &hypervisor::VmRow) -> Row {
     Row {
         vm_id: api::VmId(listed.vm.id.into()),
         name: listed.name.clone(),
@@ -118,7 +118,7 @@ fn row(listed: &hypervisor::VmRow) -> Row {
     }
 }
 
-fn image_of(row: &Row, image: &hypervisor::Image) -> Image {
+pub(super) fn image_of(row: &Row, image: &hypervisor::Image) -> Image {
     Image {
         row: row.clone(),
         is_image: image.is_image,
@@ -130,7 +130,7 @@ fn image_of(row: &Row, image: &hypervisor::Image) -> Image {
     }
 }
 
-fn storages(inventory: &Inventory, node: &NodeName, takes: Content) -> Vec<StorageName> {
+pub(super) fn storages(inventory: &Inventory, node: &NodeName, takes: Content) -> Vec<StorageName> {
     let usable = |row: &&hypervisor::StorageRow| row.node == *node && row.available && row.takes.contains(&takes);
     inventory.storages.iter().filter(usable).map(|row| StorageName::new(row.name.as_str())).collect()
 }

@@ -34,7 +34,20 @@ pub struct Complete {
     pub(super) settings: Settings,
 }
 
+impl Complete {
+    /// Whom the endpoint's certificate must be by.
+    pub(crate) const fn trust(&self) -> &Trust {
+        &self.trust
+    }
+}
+
 impl Login {
+    /// One that is made from these, wherever they are from; it marks nothing.
+    pub(crate) fn given(cluster: &HypervisorCluster, credentials: Credentials, trust: Trust) -> Self {
+        let (owner, settings) = (Ownership::of_nobody().keyring(cluster), Settings(String::new()));
+        Self::Complete(Box::new(Complete { credentials, trust, owner, settings }))
+    }
+
     /// The same as the planner sees it: without anything secret.
     pub fn seen(&self) -> cluster::Login {
         match self {

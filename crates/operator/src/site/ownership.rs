@@ -23,7 +23,7 @@ use sha2::{Digest, Sha256};
 use crate::chance::Chance;
 
 /// The Secret's name.
-const SECRET: &str = "hyperfleet-ownership";
+pub const SECRET: &str = "hyperfleet-ownership";
 const OPERATOR: &str = "operator-id";
 const KEY: &str = "key";
 /// Bytes of the key.
@@ -74,7 +74,7 @@ impl Ownership {
         if machines_exist {
             return Ok(Err(OwnershipError::Lost { namespace: namespace.to_owned() }));
         }
-        match secrets.create(&PostParams::default(), &fresh(chance)).await {
+        match secrets.create(&PostParams::default(), &Self::fresh(chance)).await {
             Ok(secret) => Ok(Self::read(&secret, namespace)),
             Err(kube::Error::Api(status)) if status.is_already_exists() => {
                 let secret = secrets.get(SECRET).await.map_err(|error| fault("read the ownership key", error))?;
@@ -82,6 +82,22 @@ impl Ownership {
             }
             Err(error) => Err(fault("make the ownership key", error)),
         }
+    }
+
+    /// Nobody in particular: for looks that mark nothing and believe no mark.
+    pub(crate) fn of_nobody() -> Self {
+        let operator = "0000000000000000".parse().expect("sixteen digits are an operator's id");
+        Self { operator, key: vec![0; LENGTH].into() }
+    }
+
+    /// Whether the key is there and whole; the message if it is not. Nothing is made.
+    pub(crate) async fn check(client: &Client, namespace: &str) -> Result<Option<OwnershipError>, Fault> {
+        let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
+        let found = secrets.get_opt(SECRET).await.map_err(|error| fault("read the ownership key", error))?;
+        Ok(match found {
+            Some(secret) => Self::read(&secret, namespace).err(),
+            None => Some(OwnershipError::Lost { namespace: namespace.to_owned() }),
+        })
     }
 
     /// Who we are, if anybody has made that up; nothing is made here.
@@ -102,6 +118,23 @@ impl Ownership {
         Ok(Self { operator, key: key.into() })
     }
 
+    /// The Secret of somebody who never was before.
+    pub(crate) fn fresh(chance: &Chance) -> Secret {
+        let (mut id, mut key) = ([0; 8], vec![0; LENGTH]);
+        chance(&mut id);
+        chance(&mut key);
+        let id = hex::encode(&id);
+        // Whoever applies another one over it, as the manifests of another fleet, would lose the machines that there are.
+        let mut secret =
+            Secret { type_: Some("hyperfleet.io/ownership".to_owned()), immutable: Some(true), ..Secret::default() };
+        secret.metadata.name = Some(SECRET.to_owned());
+        secret.data = Some(BTreeMap::from([
+            (OPERATOR.to_owned(), ByteString(id.into_bytes())),
+            (KEY.to_owned(), ByteString(key)),
+        ]));
+        secret
+    }
+
     /// Signs and verifies what is ours on one cluster.
     pub fn keyring(&self, cluster: &HypervisorCluster) -> Keyring {
         Keyring::new(self.operator.clone(), cluster_id(cluster), self.key.expose_secret().to_vec().into())
@@ -114,16 +147,4 @@ fn cluster_id(cluster: &HypervisorCluster) -> ClusterId {
     let hash = hex::encode(&Sha256::digest(format!("{namespace}/{name}"))[..6]);
     let shown: String = name.chars().take(40).collect();
     format!("{shown}-{hash}").parse().expect("names of objects are plain, and 40 letters and a hash are short")
-}
-
-fn fresh(chance: &Chance) -> Secret {
-    let (mut id, mut key) = ([0; 8], vec![0; LENGTH]);
-    chance(&mut id);
-    chance(&mut key);
-    let id = hex::encode(&id);
-    let mut secret = Secret { type_: Some("hyperfleet.io/ownership".to_owned()), ..Secret::default() };
-    secret.metadata.name = Some(SECRET.to_owned());
-    secret.data =
-        Some(BTreeMap::from([(OPERATOR.to_owned(), ByteString(id.into_bytes())), (KEY.to_owned(), ByteString(key))]));
-    secret
 }

@@ -13,7 +13,7 @@ use chassis::{Clock, Tasks};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
-use operator::bootstrap::{Authority, Bootstrap, digest, serve};
+use operator::bootstrap::{Authority, Bootstrap, Charter, digest, serve};
 use operator::calls::Calls;
 use operator::outpost::{Means, Outposts, over_the_network};
 use providers::http::AddressPolicy;
@@ -86,7 +86,7 @@ impl Office {
         cache.synced().await;
         let authority = Authority::load(&client, "default", clock).await.unwrap().unwrap();
         let bind = Bind::At("127.0.0.1:0".parse().unwrap());
-        let address = serve(bind, &service, &authority, clock, &tasks).await.unwrap().unwrap();
+        let address = serve(bind, &service, &Charter::new(authority.clone()), clock, &tasks).await.unwrap().unwrap();
         Self { address, authority, clock, claims, tasks }
     }
 

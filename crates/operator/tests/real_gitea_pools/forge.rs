@@ -15,7 +15,7 @@ use crate::image::Image;
 /// What jobs of these tests run on.
 pub(crate) const LABEL: &str = "hyperfleet";
 /// What is waited for comes by far sooner, except on a machine that builds at the same time.
-pub(crate) const SOON: Duration = Duration::from_secs(90);
+pub(crate) const SOON: Duration = Duration::from_mins(3);
 
 /// How long runners may be silent where nobody has changed that.
 pub(crate) const USUAL: Duration = Duration::from_mins(10);

@@ -168,8 +168,9 @@ impl Town {
         let left = async || {
             let (claims, runners) = (self.claims().await, self.forge.runners().await);
             let machines = self.place.there().await != self.before;
-            let names: Vec<String> = claims.iter().map(ResourceExt::name_any).collect();
-            (!names.is_empty() || !runners.is_empty() || machines).then_some((names, runners, claims))
+            let left = !claims.is_empty() || !runners.is_empty() || machines;
+            let told = claims.into_iter().map(|claim| (claim.name_any(), claim.creation_timestamp(), claim.status));
+            left.then(|| (told.collect::<Vec<_>>(), runners))
         };
         let clear = soon(async || left().await.is_none().then_some(())).await.is_some();
         let said = || format!("{}\n{}", operator.output(), self.place.hypervisor.program.output());

@@ -29,8 +29,9 @@ async fn fifty(works: &Works) {
         done.as_secs_f64(),
         watch.elapsed().as_secs_f64()
     );
-    // A job can be over before its start is heard of: then it has another machine for a moment, and far more is a fault.
-    assert!((JOBS..=JOBS + JOBS / 10).contains(&made), "{made} machines for {JOBS} jobs");
+    // A job can be over before its start is heard of: then it has another machine for a moment. The busier the machine, the more
+    // of them; far more is a fault.
+    assert!((JOBS..=JOBS + JOBS / 5).contains(&made), "{made} machines for {JOBS} jobs");
     operator.signal(Signal::Terminate);
     assert!(operator.wait(SOON).await.success(), "{}", operator.output());
 }

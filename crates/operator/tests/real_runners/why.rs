@@ -92,6 +92,29 @@ async fn a_person_is_told_the_one_thing_that_a_job_waits_for() {
     works.done(&[dark], || operator.output()).await;
 }
 
+/// Three clones at a time are what a storage is trusted with that nobody has measured; a full copy takes it a while. Each node
+/// has a storage of its own, and more jobs come than all of them take at once, wherever each goes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_person_is_told_that_a_storage_serves_others_first() {
+    let works = Works::on("slow", 1, "lvmthin-full").await;
+    let _operator = works.operator(0);
+    works.by_webhook(12, ORGANIZATION).await;
+    let jobs = works.queue(12, 0.2).await;
+    let mut told = std::collections::BTreeSet::new();
+    let asked = async {
+        // The last ones wait longest.
+        for job in jobs.iter().rev().cycle() {
+            let line = why(&works, *job).await;
+            if line.contains("waits for its turn on the storage") {
+                return;
+            }
+            told.insert(line);
+        }
+    };
+    let asked = tokio::time::timeout(SOON, asked).await;
+    assert!(asked.is_ok(), "nobody was told of the storage, but {told:#?}");
+}
+
 /// Takes all nodes out of use, or back into it.
 async fn cordon(works: &Works, cordon: bool) {
     let nodes = ["pve1", "pve2"].map(|name| json!({ "name": name, "cordon": cordon }));

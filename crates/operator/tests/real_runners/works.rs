@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ pub(crate) struct Works {
     /// What machines reach, and what the platform reaches.
     doors: [Balancer; 2],
     certificate: PathBuf,
+    /// Whether images are on storage that can only copy them.
+    copies: bool,
     queued: AtomicUsize,
     _image: TempDir,
     _turn: MutexGuard<'static, ()>,
@@ -38,14 +41,19 @@ pub(crate) struct Works {
 static TURN: Mutex<()> = Mutex::const_new(());
 
 impl Works {
-    /// Everything but operators, with room for so many of them.
+    /// Everything but operators, with room for so many of them, on a hypervisor that does everything at once.
     pub(crate) async fn new(name: &str, replicas: usize) -> Self {
+        Self::on(name, replicas, "zero").await
+    }
+
+    /// The same on a hypervisor that takes its time as `profile` says.
+    pub(crate) async fn on(name: &str, replicas: usize, profile: &str) -> Self {
         let turn = TURN.lock().await;
         let image = image();
         let roles = ["fleet", "bootstrap", "ingress"].map(|set| file(&format!("deploy/rbac/{set}.yaml")));
         let (program, crds) = (Path::new(env!("CARGO_BIN_EXE_hyperfleet")), api::crds());
         let runners = Some(image.path());
-        let town = Town::new(Blueprint { name, crds: &crds, roles: &roles, program, profile: "zero", runners }).await;
+        let town = Town::new(Blueprint { name, crds: &crds, roles: &roles, program, profile, runners }).await;
         let certificate = town.certificate();
         let (hooks, key) = (text(&certificate.join("ca.crt")), text(&town.files().join("app.pem")));
         let flags = ["--faster", "10", "--unlimited", "--hook-ca-file", &hooks, "--app-key-file", &key];
@@ -54,11 +62,17 @@ impl Works {
         std::fs::copy(github.ca_file(), image.path().join("ca.pem")).unwrap();
         let before = town.there().await;
         let doors = [Balancer::new(replicas).await, Balancer::new(replicas).await];
-        Self { town, github, before, doors, certificate, queued: AtomicUsize::new(0), _image: image, _turn: turn }
+        let (copies, queued) = (profile.ends_with("-full"), AtomicUsize::new(0));
+        Self { town, github, before, doors, certificate, copies, queued, _image: image, _turn: turn }
     }
 
     /// Starts a replica, over TLS on all sides.
     pub(crate) fn operator(&self, replica: usize) -> Program {
+        Program::start(&self.command(replica))
+    }
+
+    /// What starts a replica.
+    pub(crate) fn command(&self, replica: usize) -> Command {
         let [machines, platform] = &self.doors;
         let mut command = self.town.operator();
         if machines.backends() > 1 {
@@ -76,20 +90,24 @@ impl Works {
             .arg(format!("--ingress-cert-path={}", self.certificate.display()))
             .env("POD_NAME", format!("hyperfleet-{replica}"))
             .env("SSL_CERT_FILE", self.github.ca_file());
-        Program::start(&command)
+        command
     }
 
     /// The story `github-actions`: an App, and demand by message session. A pool of at most `max`.
     pub(crate) async fn by_session(&self, max: u32) {
+        self.settle(&self.session_story(max)).await;
+    }
+
+    /// Everything of that story.
+    pub(crate) fn session_story(&self, max: u32) -> Vec<Value> {
         let key = file_at(&self.town.files().join("app.pem"));
-        self.settle("github-actions", max, |secret, source| {
+        self.tell("github-actions", max, |secret, source| {
             *secret = json!({
                 "app-id": CLIENT_ID, "installation-id": INSTALLATION_ID.to_string(), "private-key": key,
             });
             source["github"]["scope"] = json!({ "organization": ORGANIZATION });
             source["github"].as_object_mut().unwrap().remove("runnerGroup");
         })
-        .await;
     }
 
     /// The story `github-webhook`: a token, and demand by webhooks of an organisation (`acme`) or of a repository. The code of
@@ -97,11 +115,11 @@ impl Works {
     pub(crate) async fn by_webhook(&self, max: u32, owner: &str) {
         let kind = if owner.contains('/') { "repository" } else { "organization" };
         let authority = std::fs::read_to_string(self.github.ca_file()).unwrap();
-        self.settle("github-webhook", max, |secret, source| {
+        let story = self.tell("github-webhook", max, |secret, source| {
             *secret = json!({ "pat-token": PERSONAL_TOKEN, "webhook-secret": HOOK_SECRET, "ca.crt": authority });
             source["github"]["scope"] = json!({ kind: owner });
-        })
-        .await;
+        });
+        self.settle(&story).await;
         let sources: Api<RunnerSource> = Api::namespaced(self.town.plane.client(), &self.town.namespace);
         let path = async || sources.get("ghes").await.unwrap().status?.webhook_path;
         let path = eventually("deliveries have a path", SOON, path).await;
@@ -114,8 +132,8 @@ impl Works {
         self.doors[0].shut(shut);
     }
 
-    /// Applies a story with what is particular to this place, and waits until it can be used.
-    async fn settle(&self, name: &str, max: u32, change: impl Fn(&mut Value, &mut Value)) {
+    /// A story with what is particular to this place.
+    fn tell(&self, name: &str, max: u32, change: impl Fn(&mut Value, &mut Value)) -> Vec<Value> {
         let mut objects = story(&self.town, &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name));
         let found = objects.iter().find(|object| object["kind"] == "RunnerSource").unwrap();
         let (mut secret, mut source) = (Value::Null, found["spec"].clone());
@@ -125,6 +143,9 @@ impl Works {
             match object["kind"].as_str().unwrap() {
                 "Secret" if object["stringData"]["tokenId"].is_null() => object["stringData"] = secret.clone(),
                 "RunnerSource" => object["spec"] = source.clone(),
+                "HypervisorMachineTemplate" if self.copies => {
+                    object["spec"]["template"]["proxmox"]["linkedClone"] = json!(false);
+                }
                 "RunnerPool" => {
                     object["spec"]["scaling"] = json!({ "maxReplicas": max, "scaleDownDelay": "3s" });
                     object["spec"]["labels"] = json!(["self-hosted", "linux", "x64"]);
@@ -135,7 +156,12 @@ impl Works {
                 _ => {}
             }
         }
-        self.town.apply(&objects).await;
+        objects
+    }
+
+    /// Applies a story, and waits until it can be used.
+    async fn settle(&self, objects: &[Value]) {
+        self.town.apply(objects).await;
         let kinds = ["hypervisormachinetemplate/debian-12=TemplateValid", "runnersource=Ready"];
         for (kind, condition) in kinds.iter().filter_map(|kind| kind.split_once('=')) {
             let condition = format!("--for=condition={condition}");
@@ -222,7 +248,7 @@ fn image() -> TempDir {
     image
 }
 
-fn file(path: &str) -> String {
+pub(crate) fn file(path: &str) -> String {
     file_at(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path))
 }
 

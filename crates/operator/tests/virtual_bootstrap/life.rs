@@ -101,7 +101,7 @@ fn why_a_machine_does_not_come_up_is_shown_and_seldom_written() {
         let (machine, agent) = (post.claim(1).await, Agent { key: None, ..Agent::new(5) });
         assert_eq!(post.beacon("a", &agent, &machine, "certificate\nexpired").await.text, "{}");
         let (status, reason, message) = post.condition(&machine, "Bootstrapped").await;
-        assert_eq!((status.as_str(), reason.as_str()), ("False", "Booting"));
+        assert_eq!((status.as_str(), reason.as_str()), ("False", "Attesting"));
         assert_eq!(message, "reached us from 10.0.0.5: certificate expired (while checking the service's certificate)");
         for count in 0..20 {
             post.pass(7).await;

@@ -20,6 +20,7 @@ use operator::ingress::{self, Ingress};
 use operator::outpost::demand::{self, Feed};
 use operator::outpost::{Caches, Intake, Means, Outposts};
 use operator::site::{Books, Dial, Sites};
+use operator::transfer::Hold;
 use runtime::client::{Guard, Limits};
 use runtime::lease::{Candidacy, spawn};
 use runtime::{Cache, Controller, Driver, Leadership, Parts, Selection};
@@ -47,10 +48,25 @@ static KINDS: LazyLock<Prototype> = LazyLock::new(|| {
 /// A VM of somebody else, among our numbers.
 pub(crate) const FOREIGN: u32 = 6050;
 
+/// How long a yard's people wait between two looks at what seldom changes.
+#[derive(Clone, Copy)]
+pub(crate) struct Pace {
+    /// How long a silent leader is believed to be alive.
+    pub(crate) lease: Duration,
+    /// Between two looks at a hypervisor.
+    pub(crate) look: Duration,
+}
+
+impl Pace {
+    /// As people set it.
+    pub(crate) const USUAL: Self = Self { lease: Duration::from_secs(15), look: Duration::from_secs(30) };
+}
+
 pub(crate) struct Yard {
     pub(crate) world: World,
     pub(crate) person: Person,
     pub(crate) guests: Guests,
+    pace: Pace,
     figures: Figures,
 }
 
@@ -60,11 +76,28 @@ type Figures = Arc<Mutex<Option<Metrics>>>;
 impl Yard {
     /// The API with our kinds, and one operator.
     pub(crate) fn new(world: &World) -> Self {
+        Self::paced(world, Pace::USUAL)
+    }
+
+    /// The same, with people who look as seldom as this.
+    fn paced(world: &World, pace: Pace) -> Self {
         world.kubernetes_like("kube", &KINDS);
         let (guests, figures) = (Guests::default(), Figures::default());
-        let (door, page) = (guests.clone(), Arc::clone(&figures));
-        world.start("operator", move |desk| operate(desk, &door, &page));
-        Self { world: world.clone(), person: world.person("person", "kube"), guests, figures }
+        let (door, board) = (guests.clone(), Arc::clone(&figures));
+        world.start("operator", move |desk| operate(desk, &door, &board, &Abode { pace, ..Abode::USUAL }));
+        Self { world: world.clone(), person: world.person("person", "kube"), guests, pace, figures }
+    }
+
+    /// The same where fleets come and go: beside the first, an API `there` with our kinds and an operator of its own.
+    pub(crate) fn movable(world: &World) -> Self {
+        let (guests, figures, pace) = (Guests::default(), Figures::default(), Pace::USUAL);
+        for (kube, name) in [("kube", "operator"), ("there", "operator-there")] {
+            world.kubernetes_like(kube, &KINDS);
+            let (door, board) = (guests.clone(), Arc::clone(&figures));
+            let abode = Abode { kube, moves: true, pace };
+            world.start(name, move |desk| operate(desk, &door, &board, &abode));
+        }
+        Self { world: world.clone(), person: world.person("person", "kube"), guests, pace, figures }
     }
 
     /// What Prometheus would read.
@@ -74,8 +107,8 @@ impl Yard {
 
     /// Another replica of the operator beside the first.
     pub(crate) fn with_replica(&self) {
-        let door = self.guests.clone();
-        self.world.start("replica", move |desk| operate(desk, &door, &Figures::default()));
+        let (door, abode) = (self.guests.clone(), Abode { pace: self.pace, ..Abode::USUAL });
+        self.world.start("replica", move |desk| operate(desk, &door, &Figures::default(), &abode));
     }
 
     /// The same with the cluster `pve`, which has had a minute to become ready, and its hypervisor.
@@ -132,15 +165,27 @@ impl Yard {
 
     /// The same with the template `small`, which is valid, on hardware as it is sold, beside somebody else's VM.
     pub(crate) async fn with_template(world: &World) -> (Self, Simulator) {
-        let yard = Self::new(world);
+        Self::with_template_paced(world, Pace::USUAL).await
+    }
+
+    /// The same, with people who look as seldom as this.
+    pub(crate) async fn with_template_paced(world: &World, pace: Pace) -> (Self, Simulator) {
+        let yard = Self::paced(world, pace);
+        let pve = yard.furnish().await;
+        (yard, pve)
+    }
+
+    /// Brings a hypervisor, a cluster that is ready and a template that is valid.
+    pub(crate) async fn furnish(&self) -> Simulator {
+        let yard = self;
         let pve = yard.hypervisor_like("pve", Profile::NVME_LINKED);
         pve.crowd([FOREIGN], "pve1");
         yard.secret("pve", TOKEN, SECRET).await;
         yard.cluster("pve", |_| {}).await;
-        yard.pass(60).await;
+        yard.pass(yard.pace.look.as_secs() * 2).await;
         yard.template("small", |_| {}).await;
         yard.pass(5).await;
-        (yard, pve)
+        pve
     }
 
     /// A claim for one command.
@@ -237,25 +282,42 @@ pub(crate) fn cluster(name: &str) -> Value {
     })
 }
 
+/// Where an operator lives.
+pub(crate) struct Abode {
+    /// Its API server.
+    kube: &'static str,
+    /// Whether its fleet may be put on hold.
+    moves: bool,
+    /// How often it looks at what seldom changes.
+    pace: Pace,
+}
+
+impl Abode {
+    const USUAL: Self = Self { kube: "kube", moves: false, pace: Pace::USUAL };
+}
+
 /// One replica of the operator.
-fn operate(desk: &Desk, guests: &Guests, figures: &Figures) {
+fn operate(desk: &Desk, guests: &Guests, figures: &Figures, abode: &Abode) {
+    let pace = abode.pace;
     let parts =
         Parts { clock: desk.clock, tasks: desk.tasks.clone(), health: Health::new(), metrics: Metrics::new("world") };
     *figures.lock().unwrap() = Some(parts.metrics.clone());
     let guard = Guard::new(Limits::default(), parts.clock, parts.metrics.clone());
-    let client = Client::new(ServiceBuilder::new().layer(guard).service(desk.line("kube")), "default");
+    let client = Client::new(ServiceBuilder::new().layer(guard).service(desk.line(abode.kube)), "default");
     let instance = desk.life.to_string();
     let candidacy = Candidacy {
         namespace: "default".into(),
         lease: "hyperfleet-fleet".into(),
         identity: instance.clone(),
-        duration: Duration::from_secs(15),
-        deadline: Duration::from_secs(10),
-        retry: Duration::from_secs(2),
+        // As far from each other as the defaults are: 15, 10 and 2 s.
+        duration: pace.lease,
+        deadline: pace.lease * 2 / 3,
+        retry: pace.lease * 2 / 15,
     };
-    let leadership = spawn(candidacy, &client, &parts);
+    let hold = if abode.moves { Hold::spawn(&client, "default", &parts.tasks) } else { Hold::never() };
+    let leadership = hold.over(&spawn(candidacy, &client, &parts));
     let all = Selection::default();
-    let own = Own { desk, client: &client, parts: &parts, leadership: &leadership, instance: &instance };
+    let own = Own { desk, client: &client, parts: &parts, leadership: &leadership, instance: &instance, pace };
     let (templates, clusters) = (Cache::spawn(&all, &client, &parts), Cache::spawn(&all, &client, &parts));
     let caches = Caches {
         jobs: Cache::spawn(&all, &client, &parts),
@@ -264,7 +326,7 @@ fn operate(desk: &Desk, guests: &Guests, figures: &Figures) {
     };
     let (outposts, ingress) = own.runners(&caches, &templates, &clusters);
     guests.hear(&desk.life.actor, ingress::router(&ingress));
-    let service = Bootstrap::new(&client, &caches.claims, &outposts, &all, &parts, &instance);
+    let service = Bootstrap::new(&client, &caches.claims, &outposts, &all, &parts, &instance).heeding(&hold);
     guests.open(&desk.life.actor, router(&service));
     own.machines(&caches, templates, clusters, &outposts);
 }
@@ -276,6 +338,7 @@ struct Own<'a> {
     parts: &'a Parts,
     leadership: &'a Leadership,
     instance: &'a str,
+    pace: Pace,
 }
 
 impl Own<'_> {
@@ -290,7 +353,7 @@ impl Own<'_> {
         templates: &Cache<HypervisorMachineTemplate>,
         clusters: &Cache<HypervisorCluster>,
     ) -> (Outposts, Ingress) {
-        let Self { desk, client, parts, leadership, instance } = *self;
+        let Self { desk, client, parts, leadership, instance, pace: _ } = *self;
         let sources: Cache<RunnerSource> = Cache::spawn(&Selection::default(), client, parts);
         let host = desk.clone();
         let outposts = Outposts::spawn(Means {
@@ -334,10 +397,10 @@ impl Own<'_> {
         clusters: Cache<HypervisorCluster>,
         outposts: &Outposts,
     ) {
-        let Self { desk, client, parts, leadership, instance } = *self;
+        let Self { desk, client, parts, leadership, instance, pace } = *self;
         let Caches { jobs, claims, pools } = caches.clone();
         let books = Books::new(&clusters, &claims, &Selection::default(), client, instance, parts);
-        let sites = Sites::new(parts, leadership, dial(desk), Arc::new(|| Duration::from_secs(30)), books);
+        let sites = Sites::new(parts, leadership, dial(desk), Arc::new(move || pace.look), books);
         let sources = Sources { templates: templates.clone(), claims: claims.clone() };
         let controller = HypervisorClusters::new(&sites, &sources, client, "default", chance(desk));
         hypervisor_clusters::wire(self.driver(controller, &clusters), &clusters, &sites, &sources).spawn();

@@ -1,10 +1,10 @@
 //! How machines become runners when the platform does not answer, answers twice, or wants to be left alone.
 
-use serde_json::Value;
-use sim::github::{FaultKind, FaultRule};
+use serde_json::{Value, json};
+use sim::github::{FaultKind, FaultRule, JobSpec, REPOSITORY};
 use sim::world::World;
 
-use crate::town::Town;
+use crate::town::{LABEL, Town};
 
 const MINT: &str = "generate-jitconfig";
 
@@ -37,6 +37,27 @@ fn a_limit_that_is_used_up_is_waited_for() {
         assert!(town.until(600, async |town| town.are_done(&jobs)).await, "{:?}", town.claims().await);
         town.cleared(300).await;
         assert_eq!(crate::bounds::hold(&world.history(), 2, 1), 1, "one machine is enough");
+    });
+}
+
+/// Found with a real Gitea: the machine asked again and again, was told "not now" each time, and stayed for minutes.
+#[test]
+fn a_machine_whose_job_is_cancelled_while_it_is_registered_goes_soon() {
+    World::run(4, async |world| {
+        let town = Town::new(&world, "poll").await;
+        town.pool("linux", 2, |pool| pool["spec"]["scaling"]["scaleDownDelay"] = json!("1s")).await;
+        let slow = FaultRule { seconds: Some(25.0), ..FaultRule::new(FaultKind::Slow) };
+        town.github.set_faults(vec![slow.on("POST", MINT)]);
+        let labels = ["self-hosted", LABEL].map(str::to_owned).to_vec();
+        let job = JobSpec { labels, seconds: 10.0, ..JobSpec::default() };
+        let (run, _) = town.github.queue(REPOSITORY, &[job]).unwrap();
+        let named = async |town: &Town| town.claims().await.iter().any(|claim| claim["status"]["runner"].is_object());
+        assert!(town.until(300, named).await, "{:?}", town.claims().await);
+        town.github.cancel(run);
+        let asked = async |town: &Town| town.claims().await.iter().any(|claim| claim["status"]["drain"].is_object());
+        assert!(town.until(20, asked).await, "{:?}", town.claims().await);
+        // A minute for what may still be registered by a request on its way; an agent out of reach is given two more.
+        town.cleared(100).await;
     });
 }
 

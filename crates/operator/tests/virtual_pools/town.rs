@@ -8,7 +8,7 @@ use sim::github::{self, HookOwner, JobSpec, JobView, ORGANIZATION, PERSONAL_TOKE
 use sim::proxmox::Simulator;
 use sim::world::{Nature, World};
 
-use crate::yard::{CLAIMS, FOREIGN, SECRETS, Yard};
+use crate::yard::{CLAIMS, FOREIGN, Pace, SECRETS, Yard};
 
 const GROUP: &str = "/apis/hypervisor.hyperfleet.io/v1alpha1/namespaces/default";
 /// What deliveries are signed with.
@@ -27,7 +27,12 @@ pub(crate) struct Town {
 impl Town {
     /// A town whose source learns of jobs in this way, and which has had time to become ready.
     pub(crate) async fn new(world: &World, mode: &str) -> Self {
-        let (yard, pve) = Yard::with_template(world).await;
+        Self::paced(world, mode, Pace::USUAL).await
+    }
+
+    /// The same, with people who look as seldom as this.
+    pub(crate) async fn paced(world: &World, mode: &str, pace: Pace) -> Self {
+        let (yard, pve) = Yard::with_template_paced(world, pace).await;
         let options = github::Options {
             seed: world.seed(),
             web: Some("https://ghes".to_owned()),
@@ -38,7 +43,9 @@ impl Town {
         yard.guests.employ(&github, world.clock());
         let before = there(&pve);
         let town = Self { yard, pve, github, before };
-        town.source(mode).await;
+        // Polling is behind webhooks, and not in a hurry.
+        let interval = if mode == "webhook" { pace.look * 2 } else { pace.look / 3 };
+        town.source(mode, interval).await;
         town.pass(20).await;
         if mode == "webhook" {
             let source = town.yard.person.get(&format!("{GROUP}/runnersources/gh")).await.unwrap();
@@ -49,14 +56,12 @@ impl Town {
         town
     }
 
-    async fn source(&self, mode: &str) {
+    async fn source(&self, mode: &str, interval: Duration) {
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "gh" },
             "stringData": { "pat": PERSONAL_TOKEN, "hook": HOOK },
         });
         self.yard.person.create(SECRETS, &secret).await.unwrap();
-        // Polling is behind webhooks, and not in a hurry.
-        let interval = if mode == "webhook" { "60s" } else { "10s" };
         let mut source = json!({
             "apiVersion": "hypervisor.hyperfleet.io/v1alpha1", "kind": "RunnerSource", "metadata": { "name": "gh" },
             "spec": {
@@ -64,7 +69,7 @@ impl Town {
                 "github": {
                     "scope": { "organization": "acme" }, "credentials": { "pat": { "name": "gh", "key": "pat" } },
                 },
-                "demand": { "mode": mode, "pollInterval": interval },
+                "demand": { "mode": mode, "pollInterval": format!("{}s", interval.as_secs()) },
             },
         });
         if mode == "webhook" {

@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use protocol::SERVER_NAME;
-use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose,
-};
+use rcgen::{Issuer, KeyPair};
 use rustls::RootCertStore;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::sign::CertifiedKey;
 
-const DAY: Duration = Duration::from_hours(24);
+use crate::signing::{self, since_epoch, valid};
+
+/// All of ours have the same name, so that the key is all there is to know.
+const NAME: &str = "HyperFleet bootstrap authority";
 /// Ten years: seeds carry it, and no machine lives longer.
 const AUTHORITY_LIFE: Duration = Duration::from_hours(24 * 3_652);
 const LEAF_LIFE: Duration = Duration::from_hours(24 * 30);
@@ -53,14 +53,14 @@ pub enum LeafError {
 /// A new authority: its certificate and its key, in PEM.
 pub(super) fn authority(now: Timestamp) -> Result<(String, String), rcgen::Error> {
     let key = KeyPair::generate()?;
-    let mut params = authority_params();
+    let mut params = signing::authority(NAME);
     valid(&mut params, now, AUTHORITY_LIFE);
     Ok((params.self_signed(&key)?.pem(), key.serialize_pem()))
 }
 
-/// Signs as an authority with this key. All of ours have the same name, so that the key is all there is to know.
+/// Signs as an authority with this key.
 pub(super) fn issuer(key: KeyPair) -> Issuer<'static, KeyPair> {
-    Issuer::new(authority_params(), key)
+    Issuer::new(signing::authority(NAME), key)
 }
 
 /// A certificate for the service, with a new key. The one that signs it is shown beside it, to those who know its hash.
@@ -71,17 +71,11 @@ pub(super) fn leaf(
     provider: &CryptoProvider,
     now: Timestamp,
 ) -> Result<Leaf, LeafError> {
-    let key = KeyPair::generate()?;
-    let mut params = CertificateParams::new([&[SERVER_NAME.to_owned()], names].concat())?;
-    params.distinguished_name = named("HyperFleet bootstrap service");
-    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    params.use_authority_key_identifier_extension = true;
+    let names = [&[SERVER_NAME.to_owned()], names].concat();
+    let mut params = signing::server("HyperFleet bootstrap service", names)?;
     valid(&mut params, now, LEAF_LIFE);
-    let certificate = params.signed_by(&key, issuer)?;
-    let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key that rcgen made is readable");
-    let key = provider.key_provider.load_private_key(key)?;
-    Ok(Leaf { certified: Arc::new(CertifiedKey::new(vec![certificate.der().clone(), signer.clone()], key)), made: now })
+    let (certificate, key) = signing::signed::<LeafError>(&params, issuer, provider)?;
+    Ok(Leaf { certified: signing::shown(vec![certificate, signer.clone()], key), made: now })
 }
 
 /// The one of these certificates, in PEM, by which machines take what the issuer signs; nothing if one cannot be read.
@@ -104,29 +98,4 @@ pub(super) fn trusted_by(leaf: &Leaf, pem: &str, now: Timestamp) -> Option<Certi
                 .is_ok_and(|verifier| verifier.verify_server_cert(shown, &[], &name, &[], now).is_ok())
     };
     all.into_iter().find(takes)
-}
-
-fn authority_params() -> CertificateParams {
-    let mut params = CertificateParams::default();
-    params.distinguished_name = named("HyperFleet bootstrap authority");
-    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    params
-}
-
-fn named(name: &str) -> DistinguishedName {
-    let mut named = DistinguishedName::new();
-    named.push(DnType::CommonName, name);
-    named
-}
-
-/// From a day ago, because guests' clocks are often behind, for so long.
-fn valid(params: &mut CertificateParams, now: Timestamp, life: Duration) {
-    let epoch = rcgen::date_time_ymd(1970, 1, 1);
-    params.not_before = epoch + since_epoch(now).saturating_sub(DAY);
-    params.not_after = epoch + since_epoch(now) + life;
-}
-
-fn since_epoch(now: Timestamp) -> Duration {
-    Duration::from_secs(u64::try_from(now.as_second()).unwrap_or(0))
 }

@@ -104,7 +104,7 @@ fn trouble(health: &Health) -> Option<String> {
 }
 
 /// Reads the keyboard on a thread of its own, until nobody listens.
-fn listen() -> (mpsc::Receiver<Event>, JoinHandle<io::Result<()>>) {
+pub(crate) fn listen() -> (mpsc::Receiver<Event>, JoinHandle<io::Result<()>>) {
     let (heard, keys) = mpsc::channel(16);
     let keyboard = tokio::task::spawn_blocking(move || {
         while !heard.is_closed() {

@@ -4,34 +4,34 @@ use ratatui::text::Span;
 
 /// A table with a title.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Pane {
-    pub(super) title: String,
-    pub(super) columns: &'static [Column],
-    pub(super) rows: Vec<Row>,
+pub(crate) struct Pane {
+    pub(crate) title: String,
+    pub(crate) columns: &'static [Column],
+    pub(crate) rows: Vec<Row>,
 }
 
 /// A column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Column {
-    pub(super) head: &'static str,
+pub(crate) struct Column {
+    pub(crate) head: &'static str,
     /// Its width; none for the one that takes what is left.
-    pub(super) width: Option<u16>,
+    pub(crate) width: Option<u16>,
     /// The least width of the whole at which it is shown.
-    pub(super) from: u16,
+    pub(crate) from: u16,
     /// Whether it stands on the right, as numbers do.
-    pub(super) right: bool,
+    pub(crate) right: bool,
 }
 
 /// A row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Row {
-    pub(super) cells: Vec<String>,
-    pub(super) tone: Tone,
+pub(crate) struct Row {
+    pub(crate) cells: Vec<String>,
+    pub(crate) tone: Tone,
 }
 
 /// How a row stands out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tone {
+pub(crate) enum Tone {
     /// It does what it should.
     Calm,
     /// It is at work.
@@ -44,23 +44,23 @@ pub(super) enum Tone {
 
 impl Column {
     /// A column of words.
-    pub(super) const fn words(head: &'static str, width: u16, from: u16) -> Self {
+    pub(crate) const fn words(head: &'static str, width: u16, from: u16) -> Self {
         Self { head, width: Some(width), from, right: false }
     }
 
     /// A column of numbers.
-    pub(super) const fn number(head: &'static str, width: u16, from: u16) -> Self {
+    pub(crate) const fn number(head: &'static str, width: u16, from: u16) -> Self {
         Self { head, width: Some(width), from, right: true }
     }
 
     /// The column that takes what is left.
-    pub(super) const fn rest(head: &'static str) -> Self {
+    pub(crate) const fn rest(head: &'static str) -> Self {
         Self { head, width: None, from: 0, right: false }
     }
 }
 
 /// One line of cells, as wide as the whole at most.
-pub(super) fn line(columns: &[Column], cells: &[&str], whole: u16) -> String {
+pub(crate) fn line(columns: &[Column], cells: &[&str], whole: u16) -> String {
     let shown: Vec<(&Column, &str)> =
         columns.iter().zip(cells.iter().copied()).filter(|(column, _)| column.from <= whole).collect();
     let gaps = u16::try_from(shown.len().saturating_sub(1)).unwrap_or(u16::MAX);
@@ -78,7 +78,7 @@ fn fit(text: &str, width: u16, right: bool) -> String {
 }
 
 /// A text in this width at most; one that was longer says so.
-pub(super) fn cut(text: &str, width: u16) -> String {
+pub(crate) fn cut(text: &str, width: u16) -> String {
     let most = usize::from(width);
     if wide(text) <= most {
         return text.to_owned();

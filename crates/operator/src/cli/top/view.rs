@@ -69,6 +69,11 @@ impl View {
     }
 }
 
+/// Pools of one namespace alone, for those who show other things beside them.
+pub(crate) fn pools(pools: &[Arc<RunnerPool>], now: Timestamp) -> Pane {
+    Shown { scope: &Scope(Some(String::new())), now }.pools(pools)
+}
+
 struct Shown<'a> {
     scope: &'a Scope,
     now: Timestamp,

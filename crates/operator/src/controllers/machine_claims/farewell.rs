@@ -57,11 +57,15 @@ impl MachineClaims {
     /// What is known of a claim's runner.
     pub(super) fn runner(&self, claim: &MachineClaim) -> Runner {
         let registered = registration(claim).filter(|_| claim::holds_runner(claim));
-        let Some((source, runner)) = source(claim).zip(registered) else { return Runner::default() };
-        let platforms = &self.sources.platforms;
+        let (platforms, key) = (&self.sources.platforms, Key::of(&claim.metadata));
+        let unnoted = platforms.is_unnoted(&key);
+        let Some((source, runner)) = source(claim).zip(registered) else {
+            return Runner { unnoted, ..Runner::default() };
+        };
         Runner {
             standing: platforms.standing(&source, runner),
-            work: platforms.work(&Key::of(&claim.metadata)),
+            work: platforms.work(&key),
+            unnoted,
             farewell: self.farewells.of(&uid(claim)),
         }
     }

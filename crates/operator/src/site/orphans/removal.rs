@@ -41,6 +41,12 @@ pub(super) enum Obstacle {
     /// There is no claim at all, which is no proof.
     #[error("the API server lists no MachineClaim, which proves nothing")]
     NoClaims,
+    /// Claims have come without what they held, and this may be one of their machines.
+    #[error(
+        "{0} MachineClaims are on hold, as if an export had been applied and not imported, and the machine may be theirs: \
+         complete the move with `hyperfleet import`"
+    )]
+    OnHold(usize),
     /// It is no orphan.
     #[error("a MachineClaim has it")]
     Claimed,
@@ -101,6 +107,9 @@ impl Removal<'_> {
         let listed = self.means.books.listed().await.map_err(Obstacle::Unasked)?;
         if listed.has(&self.suspect.allocation) {
             return Err(Obstacle::Claimed);
+        }
+        if listed.on_hold > 0 {
+            return Err(Obstacle::OnHold(listed.on_hold));
         }
         if listed.claims == 0 && !self.suspect.confirmed { Err(Obstacle::NoClaims) } else { Ok(()) }
     }

@@ -1,0 +1,117 @@
+//! `hyperfleet export`: everything of a fleet in one file, and the fleet on hold until it has moved.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use chassis::Clock;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+
+use super::reach::{namespace_flag, reach};
+use crate::chance::real_chance;
+use crate::print;
+use crate::transfer::{self, Export, NOTICED};
+
+const LONG_ABOUT: &str =
+    "Write everything of a fleet into one file: clusters, templates, sources, pools, jobs and claims with their
+status, the Secrets that they name, and the operator's own keys. `hyperfleet import` brings it to another API server
+while its machines run.
+
+From the export on, the fleet here is on hold, so that two operators never act for one fleet: no machine is made,
+changed or destroyed here, and jobs go on. The operator must go on running until the import is complete: it keeps the
+machines alive. If the move is called off, --thaw ends the hold.
+
+The file holds secrets. Only you can read it; remove it when the fleet has moved.";
+
+const EXAMPLES: &str = "Examples:
+  hyperfleet export --freeze -A -o fleet.yaml         put the whole fleet on hold and write it down
+  KUBECONFIG=there.conf hyperfleet import fleet.yaml  bring it there
+  hyperfleet export --thaw                            go on here after all";
+
+pub(super) fn command() -> Command {
+    let output = Arg::new("output")
+        .long("output")
+        .short('o')
+        .value_name("FILE")
+        .value_parser(value_parser!(PathBuf))
+        .required_unless_present("thaw")
+        .help("File to write; it must not exist");
+    let everywhere = Arg::new("all-namespaces")
+        .long("all-namespaces")
+        .short('A')
+        .action(ArgAction::SetTrue)
+        .conflicts_with("namespace")
+        .help("Export the objects of all namespaces");
+    let freeze = Arg::new("freeze")
+        .long("freeze")
+        .action(ArgAction::SetTrue)
+        .conflicts_with("thaw")
+        .help("Put the fleet on hold; without it, only a fleet that is on hold is exported");
+    let thaw = Arg::new("thaw")
+        .long("thaw")
+        .action(ArgAction::SetTrue)
+        .conflicts_with_all(["output", "all-namespaces"])
+        .help("End the hold: only if the fleet was not imported elsewhere");
+    Command::new("export")
+        .about("Write a fleet into a file, to move it to another API server")
+        .long_about(LONG_ABOUT)
+        .after_help(EXAMPLES)
+        .args([output, namespace_flag(), everywhere, home_flag(), freeze, thaw])
+}
+
+/// The flag that says where the operator lives.
+pub(super) fn home_flag() -> Arg {
+    Arg::new("operator-namespace")
+        .long("operator-namespace")
+        .value_name("NAME")
+        .help("Namespace that the operator lives in; by default the one that has its key, or had it")
+}
+
+pub(super) async fn run(matches: &ArgMatches) -> anyhow::Result<()> {
+    let (client, namespace) = reach(matches).await?;
+    let home = match matches.get_one::<String>("operator-namespace") {
+        Some(home) => home.clone(),
+        None => transfer::home(&client).await?,
+    };
+    if matches.get_flag("thaw") {
+        let ended = transfer::thaw(&client, &home).await?;
+        return Ok(print::out(if ended {
+            "The hold has ended: the fleet goes on here. An export of it must not be imported any more.\n"
+        } else {
+            "The fleet is not on hold.\n"
+        })?);
+    }
+    let path = matches.get_one::<PathBuf>("output").expect("clap demands it");
+    if path.exists() {
+        bail!("{} exists, and is not written over: name another file, or remove it", path.display());
+    }
+    if !matches.get_flag("freeze") && !transfer::is_held(&client, &home).await? {
+        bail!(
+            "the fleet is not on hold, and what is written down would be out of date at once: say --freeze to put it on hold \
+             for the time of the move (jobs go on), and `hyperfleet export --thaw` if you call it off"
+        );
+    }
+    let (id, _) = transfer::freeze(&client, &home, &real_chance()).await?;
+    // Also if it was before: that may have been a moment ago.
+    print::note(&format!("The fleet is on hold (export {id}). Waiting until everybody has noticed ..."));
+    tokio::time::sleep(NOTICED).await;
+    let everywhere = matches.get_flag("all-namespaces");
+    let chosen = (!everywhere).then_some(namespace.as_str());
+    let (export, missing) = transfer::gather(&client, &home, &id, chosen, Clock::system()).await?;
+    for secret in missing {
+        print::note(&format!("{secret} is named and does not exist; it is not in the file."));
+    }
+    export.write(path).context("the export was not written; the fleet stays on hold")?;
+    Ok(print::out(&told(&export, path))?)
+}
+
+fn told(export: &Export, path: &std::path::Path) -> String {
+    let counts = export.counts();
+    let lines: Vec<String> = counts.iter().map(|(kind, count)| format!("  {kind:26} {count}\n")).collect();
+    let path = path.display();
+    format!(
+        "{}Written to {path}, which holds secrets.\n\n\
+         The fleet here is on hold. Leave its operator running, so that machines go on, and bring the file to the other\n\
+         server with `hyperfleet import {path}`; or end the hold with `hyperfleet export --thaw`.\n",
+        lines.concat()
+    )
+}

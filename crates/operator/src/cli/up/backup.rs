@@ -1,0 +1,68 @@
+//! `hyperfleet up backup`: everything as it is now, in a new file, while the server runs or not.
+
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use apiserver::store::{Disk, Saved, Storage as _};
+use clap::{Arg, ArgMatches, Command, value_parser};
+
+use super::directory;
+use super::folder::Folder;
+use crate::print;
+use crate::single::backup::ask;
+
+const LONG_ABOUT: &str = "Write everything as it is at this moment into a new file: every object, Secrets included.
+
+It works while `hyperfleet up` runs and while it does not. Keys and the kubeconfig are not in it: they are made anew where \
+they are missing. To restore it, end `hyperfleet up`, put the file in the place of state.redb in the data directory, and \
+start it again.";
+
+pub(super) fn command() -> Command {
+    let file = Arg::new("file")
+        .value_name("FILE")
+        .required(true)
+        .value_parser(value_parser!(PathBuf))
+        .help("The new file; nothing is overwritten. Keep it as safe as the data directory: Secrets are in it");
+    Command::new("backup")
+        .about("Write everything into a new file, while it runs")
+        .long_about(LONG_ABOUT)
+        .arg(directory().required(true))
+        .arg(file)
+}
+
+pub(super) async fn run(matches: &ArgMatches) -> anyhow::Result<()> {
+    let directory = matches.get_one::<PathBuf>("data-dir").context("--data-dir is missing")?;
+    let file = matches.get_one::<PathBuf>("file").context("FILE is missing")?;
+    ensure!(fs::exists(directory)?, "there is no data directory {}", directory.display());
+    let folder = Folder::open(directory)?;
+    ensure!(!fs::exists(file)?, "{} exists already: name a file that does not", file.display());
+    match ask(&folder.socket()).await {
+        Ok(bytes) => write(file, &bytes).with_context(|| format!("{} cannot be written", file.display()))?,
+        // Nobody listens: nobody runs.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
+            ensure!(
+                fs::exists(folder.state())?,
+                "{} holds no state.redb: nothing was ever kept in it",
+                directory.display()
+            );
+            Disk::save(file, &Disk::open(&folder.state(), crate::single::HISTORY)?.load()?)?;
+        }
+        Err(error) => return Err(error).context("the running server gives no backup"),
+    }
+    let Saved { revision, objects, .. } = Disk::open(file, 0)?.load()?;
+    let (count, shown) = (objects.len(), file.display());
+    Ok(print::out(&format!("{shown} holds {count} objects as they were at revision {revision}\n"))?)
+}
+
+/// Writes a new file that only its owner reads; a part of one is removed again.
+fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    if written.is_err() {
+        let _ = fs::remove_file(path);
+    }
+    written
+}

@@ -1,0 +1,43 @@
+//! How a hypervisor's certificate is believed: as somebody said, by the system, or by a fingerprint that a person compared.
+
+use anyhow::{Context, bail};
+use providers::http::{Endpoint, TransportError, Trust};
+
+use super::Wish;
+use super::wish::somebody;
+use crate::doctor::Sight;
+use crate::print;
+
+/// What is believed from here on. A certificate that nobody vouches for is shown, and a person has to agree to it.
+pub(super) async fn settle(wish: &Wish, sight: &Sight) -> anyhow::Result<Trust> {
+    if let Some(trust) = &wish.trust {
+        return Ok(trust.clone());
+    }
+    if wish.print_only {
+        return Ok(Trust::System);
+    }
+    let endpoint = |trust| Endpoint::https(&wish.endpoint, trust, sight.hypervisors.clone()).context("--endpoint");
+    match endpoint(Trust::System)?.greet().await {
+        Ok(_) => return Ok(Trust::System),
+        Err(TransportError::Certificate { .. }) => {}
+        Err(error) => bail!("--endpoint: {} does not answer: {error}", wish.endpoint),
+    }
+    let shown = endpoint(Trust::Insecure)?.greet().await?.fingerprint;
+    if !somebody() {
+        bail!(
+            "--fingerprint: {} shows a certificate that this system does not know. Compare its fingerprint with what \
+             `pvenode cert info` says on the node, then add --fingerprint {shown}; or use --ca-file with \
+             /etc/pve/pve-root-ca.pem",
+            wish.endpoint
+        );
+    }
+    let question = format!(
+        "{} shows a certificate that this system does not know. Its SHA-256 fingerprint:\n  {shown}\nCompare it with \
+         `pvenode cert info` on the node. Is it the same? Type yes: ",
+        wish.endpoint
+    );
+    match print::ask(&question)?.as_deref() {
+        Some("yes" | "Yes" | "YES" | "y" | "Y") => Ok(Trust::Pinned(shown)),
+        Some(_) | None => bail!("the certificate was not agreed to; nothing was sent"),
+    }
+}

@@ -1,0 +1,21 @@
+//! Files that only their owner reads, whole or not at all.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+/// Writes a file, or puts it in the place of another: whoever reads it, and whoever comes after a crash, finds the old one
+/// or the new one.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let beside = path.with_file_name(format!(".{name}.new"));
+    // One that a crash has left.
+    let _ = fs::remove_file(&beside);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&beside, path)?;
+    // The directory holds the name.
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}

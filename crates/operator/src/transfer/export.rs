@@ -1,0 +1,130 @@
+//! Puts a fleet on hold and reads all of it.
+
+use std::collections::BTreeSet;
+
+use api::registry::annotation::{HOLD, IMPORTED};
+use chassis::Clock;
+use kube::Client;
+use providers::hex;
+use serde_json::{Value, json};
+
+use super::TransferError;
+use super::file::{Export, Header};
+use super::object::{KINDS, Place, annotation, held_for, hold, pack, pack_secret, secrets_of};
+use super::server::Server;
+use crate::bootstrap::AUTHORITY;
+use crate::chance::Chance;
+use crate::cli::VERSION;
+use crate::site::{OWNERSHIP, Ownership};
+
+/// The namespace of the operator: the one that has its key.
+pub async fn home(client: &Client) -> Result<String, TransferError> {
+    let mut homes = Server(client.clone()).homes(OWNERSHIP).await?;
+    match (homes.pop(), homes.is_empty()) {
+        (Some(home), true) => Ok(home),
+        (Some(last), false) => {
+            homes.push(last);
+            let homes = homes.join(", ");
+            Err(TransferError::refused(format!(
+                "several operators have their keys here, in the namespaces {homes}: say which is meant with \
+                 --operator-namespace"
+            )))
+        }
+        (None, _) => Err(TransferError::refused(format!(
+            "no namespace has a Secret {OWNERSHIP}, so no operator has had a hypervisor here: say where the operator lives \
+             with --operator-namespace"
+        ))),
+    }
+}
+
+/// Puts the fleet of the operator in this namespace on hold; the hold's id, and whether it is new.
+pub async fn freeze(client: &Client, home: &str, chance: &Chance) -> Result<(String, bool), TransferError> {
+    let (server, place) = (Server(client.clone()), Place::secret(home, OWNERSHIP));
+    let mut id = [0; 6];
+    chance(&mut id);
+    let id = hex::encode(&id);
+    let Some(secret) = server.get(&place).await? else {
+        let mut fresh = json!(Ownership::fresh(chance));
+        fresh["apiVersion"] = json!("v1");
+        fresh["kind"] = json!("Secret");
+        fresh["metadata"] = json!({ "name": OWNERSHIP, "namespace": home, "annotations": { HOLD: hold(&id) } });
+        let (made, is_new) = server.create(&place, &fresh).await?;
+        let known = held_for(&made).map(str::to_owned);
+        return known.map(|id| (id, is_new)).ok_or_else(|| {
+            TransferError::refused(format!("{place} was made by somebody else in this moment: try again"))
+        });
+    };
+    if let Some(id) = held_for(&secret) {
+        return Ok((id.to_owned(), false));
+    }
+    server.merge(&place, &secret, json!({ "metadata": { "annotations": { HOLD: hold(&id) } } })).await?;
+    Ok((id, true))
+}
+
+/// Whether the fleet of the operator in this namespace is on hold.
+pub async fn is_held(client: &Client, home: &str) -> Result<bool, TransferError> {
+    let secret = Server(client.clone()).get(&Place::secret(home, OWNERSHIP)).await?;
+    Ok(secret.is_some_and(|secret| annotation(&secret, HOLD).is_some()))
+}
+
+/// Ends the hold on the fleet of the operator in this namespace; whether there was one.
+pub async fn thaw(client: &Client, home: &str) -> Result<bool, TransferError> {
+    let (server, place) = (Server(client.clone()), Place::secret(home, OWNERSHIP));
+    let secret = server.get(&place).await?;
+    let Some(secret) = secret.filter(|secret| annotation(secret, HOLD).is_some()) else {
+        return Ok(false);
+    };
+    // From now on the export is the past: brought here after all, it would undo what happens next.
+    let past = held_for(&secret).map_or_else(|| secret["metadata"]["annotations"][IMPORTED].clone(), |id| json!(id));
+    server.merge(&place, &secret, json!({ "metadata": { "annotations": { HOLD: null, IMPORTED: past } } })).await?;
+    Ok(true)
+}
+
+/// Everything of a fleet that is on hold under `id`, in one namespace or in all, and the names of Secrets that are named and
+/// do not exist.
+pub async fn gather(
+    client: &Client,
+    home: &str,
+    id: &str,
+    namespace: Option<&str>,
+    clock: Clock,
+) -> Result<(Export, Vec<String>), TransferError> {
+    let server = Server(client.clone());
+    let mut objects = Vec::new();
+    for kind in KINDS {
+        let Some(found) = server.list(kind, namespace).await? else {
+            return Err(TransferError::refused(format!(
+                "the API server has no definition of {kind}: there is no fleet to export"
+            )));
+        };
+        objects.extend(found);
+    }
+    let named = objects.iter().flat_map(|object| {
+        let place = Place::of(object);
+        let names = secrets_of(object).into_iter();
+        names.filter_map(move |name| Some(Place::secret(&place.as_ref()?.namespace, &name)))
+    });
+    let own = [OWNERSHIP, AUTHORITY].map(|name| Place::secret(home, name));
+    let named: BTreeSet<Place> = named.chain(own.iter().cloned()).collect();
+    // The key comes first: whatever stops halfway has brought its mark.
+    let (first, rest): (Vec<Place>, Vec<Place>) = named.into_iter().partition(|place| *place == own[0]);
+    let (mut secrets, mut missing) = (Vec::new(), Vec::new());
+    for place in first.into_iter().chain(rest) {
+        match server.get(&place).await? {
+            Some(secret) => secrets.push(secret_of(&secret, &place, &own[0], id)),
+            None => missing.push(place.to_string()),
+        }
+    }
+    let header =
+        Header { id: id.to_owned(), home: home.to_owned(), made: clock.now().to_string(), version: VERSION.to_owned() };
+    let objects = objects.iter().map(|object| pack(object, id)).collect();
+    Ok((Export { header, secrets, objects }, missing))
+}
+
+fn secret_of(secret: &Value, place: &Place, key: &Place, id: &str) -> Value {
+    let mut packed = pack_secret(secret);
+    if place == key {
+        packed["metadata"]["annotations"][HOLD] = json!(hold(id));
+    }
+    packed
+}

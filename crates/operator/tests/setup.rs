@@ -1,0 +1,85 @@
+//! `hyperfleet doctor` and `hyperfleet init` on simulated set-ups, good ones and broken ones.
+
+#![allow(missing_docs, reason = "tests are their own documentation")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
+
+#[path = "setup/broken.rs"]
+mod broken;
+#[path = "setup/browser.rs"]
+mod browser;
+#[path = "setup/clinic.rs"]
+mod clinic;
+#[path = "setup/person.rs"]
+mod person;
+#[path = "setup/starting.rs"]
+mod starting;
+#[path = "real_why/terminal.rs"]
+#[allow(dead_code, reason = "other tests use more of it")]
+mod terminal;
+
+use clinic::{Clinic, SECRET};
+use operator::doctor::Severity;
+use sim::github::PERSONAL_TOKEN;
+use sim::proxmox::Release;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_all_is_well_nothing_is_found_and_nothing_is_changed() {
+    for release in [Release::V8, Release::V9] {
+        let clinic = Clinic::new(release).await;
+        let (before, objects) = (clinic.pve.state(), clinic.objects());
+        let chart = clinic.doctor().await;
+        let broken: Vec<_> = chart.findings();
+        assert!(broken.is_empty(), "{broken:#?}");
+        assert_eq!(chart.code(), 0);
+        assert!(chart.passed().len() > 12, "{:#?}", chart.passed());
+        assert_eq!((clinic.pve.state(), clinic.objects()), (before, objects));
+        assert!(clinic.pve.log().iter().all(|call| call.method == "GET"), "{:?}", clinic.pve.log());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_with_a_queue_is_knocked_at_and_nothing_is_made_there() {
+    let clinic = Clinic::new(Release::V9).await;
+    clinic
+        .change(
+            "runnersources",
+            "github",
+            serde_json::json!({ "spec": { "demand": { "mode": "session" }, "webhook": null } }),
+        )
+        .await;
+    let chart = clinic.doctor().await;
+    assert_eq!(chart.code(), 0, "{:#?}", chart.findings());
+    assert!(chart.passed().iter().any(|passed| passed.what.contains("queue")), "{:#?}", chart.passed());
+    assert!(clinic.github.scale_sets().is_empty() && clinic.github.runners().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_broken_set_up_is_named_with_its_remedy() {
+    let rows = broken::rows();
+    assert!(rows.len() >= 20, "{}", rows.len());
+    let runs = rows.into_iter().map(|row| async move {
+        let clinic = Clinic::with(row.plan).await;
+        (row.breaks)(&clinic).await;
+        let chart = clinic.doctor().await;
+        let told = format!("{:#?}", chart.findings());
+        for secret in [SECRET, PERSONAL_TOKEN, clinic::HOOK] {
+            assert!(!told.contains(secret), "{}: {told}", row.name);
+        }
+        let found = chart.findings().into_iter().find(|finding| {
+            finding.severity == row.severity && finding.what.contains(row.what) && finding.remedy.contains(row.remedy)
+        });
+        let code = match row.severity {
+            Severity::Broken => 1,
+            Severity::Unknown => 2,
+            Severity::Advice => 0,
+        };
+        (found.is_none() || chart.code() != code).then(|| {
+            format!(
+                "{}: wanted {:?} {:?} fix {:?} and {code}, found {told}",
+                row.name, row.severity, row.what, row.remedy
+            )
+        })
+    });
+    let failed: Vec<String> = futures::future::join_all(runs).await.into_iter().flatten().collect();
+    assert!(failed.is_empty(), "{} of them:\n{}", failed.len(), failed.join("\n"));
+}

@@ -1,0 +1,234 @@
+//! `hyperfleet init`, from nothing to manifests.
+
+use serde_json::Value;
+use sim::github::PERSONAL_TOKEN;
+use sim::proxmox::Release;
+
+use crate::clinic::{Clinic, Plan};
+use crate::person::{PASSWORD, Person, SOON};
+use crate::terminal::Terminal;
+
+fn strings(owned: &[String], more: &[&str]) -> Vec<String> {
+    owned.iter().cloned().chain(more.iter().map(|text| (*text).to_owned())).collect()
+}
+
+fn borrowed(owned: &[String]) -> Vec<&str> {
+    owned.iter().map(String::as_str).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_lines_for_each_version_are_these() {
+    let person = Person::new();
+    for version in ["8", "9"] {
+        let run = person
+            .run(&[
+                "init",
+                "--yes",
+                "--print",
+                "--endpoint",
+                "https://pve.example.com:8006",
+                "--proxmox-version",
+                version,
+                "--image",
+                "9000",
+                "--storage",
+                "local-lvm",
+                "--iso-storage",
+                "local",
+            ])
+            .await;
+        assert_eq!(run.code, 3, "{}", run.output);
+        insta::assert_snapshot!(format!("lines_for_{version}"), run.output);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_administrators_login_makes_what_is_missing_and_a_second_run_nothing() {
+    for release in [Release::V8, Release::V9] {
+        let clinic = Clinic::with(Plan { release, ..Plan::WELL }).await;
+        assert!(clinic.pve.set_password("root@pam", PASSWORD));
+        let person = Person::new();
+        let password = person.file("password", &format!("{PASSWORD}\n"));
+        let flags = strings(&person.hypervisor(&clinic), &["--apply", "--admin-password-file", &password]);
+        let run = person.run(&borrowed(&flags)).await;
+        assert_eq!(run.code, 0, "{}", run.output);
+        for words in
+            ["making pool hyperfleet, user hyperfleet@pve, token hyperfleet@pve!fleet", "All is well", "apply -f"]
+        {
+            assert!(run.output.contains(words), "{words}: {}", run.output);
+        }
+        let (rights, files) = (clinic.pve.rights(), person.written());
+        let secret = secret_of(&person);
+        assert!(!run.output.contains(&secret) && !run.output.contains(PASSWORD), "{}", run.output);
+        assert!(clinic.pve.search(PASSWORD).is_empty());
+        for (name, text, mode) in &files {
+            assert_eq!(*mode == 0o600, name.starts_with("secret"), "{name} {mode:o}");
+            assert!(name.starts_with("secret") || !text.contains(&secret), "{name}");
+        }
+        let before = clinic.pve.asked();
+        let again = person.run(&borrowed(&flags)).await;
+        assert_eq!(again.code, 0, "{}", again.output);
+        assert!(again.output.contains("nothing is missing, nothing is changed"), "{}", again.output);
+        assert_eq!((clinic.pve.rights(), person.written()), (rights, files));
+        let calls = clinic.pve.log();
+        let changes = calls.iter().filter(|call| call.number > before && call.method != "GET");
+        assert_eq!(changes.filter(|call| !call.path.ends_with("/access/ticket")).count(), 0, "{calls:?}");
+    }
+}
+
+fn secret_of(person: &Person) -> String {
+    let objects = person.objects();
+    let secret = objects.iter().find(|object| object["kind"] == "Secret").unwrap();
+    secret["stringData"]["tokenSecret"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_whose_secret_got_lost_is_made_anew() {
+    let clinic = Clinic::new(Release::V9).await;
+    clinic.pve.set_password("root@pam", PASSWORD);
+    let person = Person::new();
+    let password = person.file("password", PASSWORD);
+    let flags = strings(&person.hypervisor(&clinic), &["--apply", "--admin-password-file", &password]);
+    assert_eq!(person.run(&borrowed(&flags)).await.code, 0);
+    let (rights, old) = (clinic.pve.rights(), secret_of(&person));
+    std::fs::remove_dir_all(person.path("hyperfleet-setup")).unwrap();
+    let run = person.run(&borrowed(&flags)).await;
+    assert_eq!(run.code, 0, "{}", run.output);
+    assert!(run.output.contains("the token is made anew") && secret_of(&person) != old, "{}", run.output);
+    assert_eq!(clinic.pve.rights(), rights);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_written_is_admitted_and_the_doctor_finds_nothing() {
+    let clinic = Clinic::new(Release::V9).await;
+    clinic.empty().await;
+    clinic.pve.set_password("root@pam", PASSWORD);
+    let person = Person::new();
+    let (password, token) = (person.file("password", PASSWORD), person.file("pat", PERSONAL_TOKEN));
+    let ca = person.file("ci.pem", clinic.authority.pem());
+    let ci = format!("{}/acme", clinic.github_url);
+    let more = [
+        "--apply",
+        "--admin-password-file",
+        &password,
+        "--ci",
+        &ci,
+        "--platform",
+        "github",
+        "--ci-token-file",
+        &token,
+        "--ci-ca-file",
+        &ca,
+    ];
+    let run = person.run(&borrowed(&strings(&person.hypervisor(&clinic), &more))).await;
+    assert_eq!(run.code, 0, "{}", run.output);
+    assert!(!run.output.contains(PERSONAL_TOKEN), "{}", run.output);
+    for object in person.objects() {
+        clinic.apply(object).await;
+    }
+    let chart = clinic.doctor().await;
+    assert_eq!(chart.code(), 0, "{:#?}", chart.findings());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_app_is_made_by_a_manifest_and_only_by_the_answer_that_was_asked_for() {
+    let clinic = Clinic::new(Release::V9).await;
+    clinic.pve.set_password("root@pam", PASSWORD);
+    let person = Person::new();
+    let password = person.file("password", PASSWORD);
+    let ca = person.file("ci.pem", clinic.authority.pem());
+    let ci = format!("{}/acme", clinic.github_url);
+    let more = [
+        "--apply",
+        "--admin-password-file",
+        &password,
+        "--ci",
+        &ci,
+        "--platform",
+        "github",
+        "--create-app",
+        "--ci-ca-file",
+        &ca,
+    ];
+    let flags = strings(&person.hypervisor(&clinic), &more);
+    let program = testenv::Program::start(&person.command(&borrowed(&flags)));
+    program.wait_for_line("in your browser and agree there", SOON).await;
+    let output = program.output();
+    let page = output.split_whitespace().find(|word| word.starts_with("http://127.0.0.1:")).unwrap().to_owned();
+    let browser = crate::browser::Browser::new(&clinic);
+    let html = browser.get(&page).await;
+    assert!(html.contains("organization_self_hosted_runners") && html.contains("redirect_url"), "{html}");
+    let forged = browser.get(&format!("{page}callback?code=stolen&state=other")).await;
+    assert!(forged.contains("not the answer"), "{forged}");
+    let back = browser.agree(&html).await;
+    assert!(browser.get(&back).await.contains("Go on in the terminal"));
+    let ended = program.wait(SOON).await;
+    assert_eq!(ended.code(), Some(0), "{}", program.output());
+    let objects = person.objects();
+    let secret = objects.iter().find(|object| object["metadata"]["name"] == "ci-credentials").unwrap();
+    let entry = |name: &str| secret["stringData"][name].as_str().unwrap_or_default();
+    assert_eq!(entry("app-id"), sim::github::CLIENT_ID);
+    assert_eq!(entry("installation-id"), sim::github::INSTALLATION_ID.to_string());
+    assert!(entry("private-key").contains("PRIVATE KEY") && !program.output().contains("PRIVATE KEY"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_a_terminal_it_asks_and_does_not_show_what_is_secret() {
+    let clinic = Clinic::new(Release::V9).await;
+    clinic.pve.set_password("root@pam", PASSWORD);
+    let person = Person::new();
+    let arguments = ["init", "--allow-loopback", "--apply", "--node", "pve1"];
+    let mut terminal = Terminal::start(&mut person.command(&arguments), 100, 30);
+    for (question, answer) in [
+        ("Proxmox VE endpoint", clinic.pve_url.as_str()),
+        ("VMID of the template", "9000"),
+        ("Storage for machines' disks", "disks"),
+        ("Storage for seed images", "local"),
+        ("Password of root@pam: ", PASSWORD),
+        ("Where jobs come from", ""),
+        ("Is it the same? Type yes: ", "yes"),
+    ] {
+        terminal.wait_for(question, SOON).await;
+        terminal.press(&format!("{answer}\r"));
+    }
+    assert_eq!(terminal.ended(SOON).await, Some(0), "{}", terminal.seen());
+    let seen = terminal.seen();
+    assert!(seen.contains(&clinic.authority.fingerprint()) && seen.contains("All is well"), "{seen}");
+    assert!(!seen.contains(PASSWORD) && !seen.contains(&secret_of(&person)), "{seen}");
+    assert!(!terminal.is_raw());
+    let cluster = person.objects().into_iter().find(|object| object["kind"] == "HypervisorCluster").unwrap();
+    assert_eq!(cluster["spec"]["tls"]["fingerprint"], Value::from(clinic.authority.fingerprint()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_is_wrong_is_said_with_its_flag_and_nothing_is_made() {
+    let clinic = Clinic::new(Release::V9).await;
+    clinic.pve.set_password("root@pam", PASSWORD);
+    let person = Person::new();
+    let start = person.hypervisor(&clinic);
+    let (wrong, right) = (person.file("wrong", "no such password"), person.file("right", PASSWORD));
+    let rights = clinic.pve.rights();
+    let without = |name: &str| -> Vec<String> {
+        let at = start.iter().position(|flag| flag == name).unwrap();
+        start
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| *index != at && *index != at + 1)
+            .map(|(_, flag)| flag.clone())
+            .collect()
+    };
+    for (flags, code, says) in [
+        (strings(&start, &["--apply", "--admin-password-file", &wrong]), 1, "the hypervisor refused the credentials"),
+        (strings(&start, &["--apply"]), 1, "add --admin-password-file"),
+        (start.clone(), 1, "--proxmox-version is needed (8 or 9)"),
+        (strings(&without("--ca-file"), &["--apply", "--admin-password-file", &right]), 1, "then add --fingerprint "),
+        (strings(&without("--image"), &["--apply", "--admin-password-file", &right]), 1, "--image is needed"),
+        (strings(&start, &["--proxmox-version", "9"]), 3, "Then run this again with --token-secret-file FILE"),
+    ] {
+        let run = person.run(&borrowed(&flags)).await;
+        assert_eq!(run.code, code, "{flags:?}: {}", run.output);
+        assert!(run.output.contains(says), "{flags:?}: {}", run.output);
+        assert!(!run.output.contains("no such password") && !run.output.contains(PASSWORD), "{}", run.output);
+        assert_eq!(clinic.pve.rights(), rights, "{flags:?}");
+    }
+}
