@@ -156,6 +156,9 @@ impl Opening {
     async fn run(mut self) {
         self.gate.wait("its cache");
         self.claims.synced().await;
+        // Whoever came before that is known would hear "not now" from a service that calls itself ready.
+        self.gate.wait("whether the fleet is on hold");
+        self.hold.known().await;
         let authority = Charter::new(self.authority().await);
         loop {
             match serve(self.bind, &self.service, &authority, self.parts.clock, &self.parts.tasks).await {

@@ -11,6 +11,8 @@ mod claims;
 mod clusters;
 #[path = "virtual_machines/crashes.rs"]
 mod crashes;
+#[path = "virtual_machines/everywhere.rs"]
+mod everywhere;
 #[path = "virtual_machines/guests.rs"]
 mod guests;
 #[path = "virtual_machines/mistakes.rs"]

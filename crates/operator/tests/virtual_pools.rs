@@ -9,6 +9,8 @@
 mod bounds;
 #[path = "virtual_pools/crashes.rs"]
 mod crashes;
+#[path = "virtual_machines/everywhere.rs"]
+mod everywhere;
 #[path = "virtual_machines/guests.rs"]
 mod guests;
 #[path = "virtual_pools/jobs.rs"]
@@ -19,6 +21,8 @@ mod kills;
 mod minting;
 #[path = "virtual_pools/sizes.rs"]
 mod sizes;
+#[path = "virtual_pools/states.rs"]
+mod states;
 #[path = "virtual_pools/town.rs"]
 mod town;
 #[path = "virtual_pools/trust.rs"]

@@ -16,6 +16,7 @@ mod executables;
 mod outcome;
 mod suite;
 mod table;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -28,7 +29,7 @@ use testenv::{CONTROL_PLANE_VARIABLE, ControlPlane, Stopwatch};
 use crate::cli::say;
 use crate::wrap;
 use executables::{Built, TestExecutable};
-use outcome::Counts;
+use outcome::{Counts, Outcomes};
 use suite::Suite;
 use table::Row;
 
@@ -81,19 +82,23 @@ pub(crate) fn run(lanes: &[Lane], compiling: Duration) -> Result<ExitCode> {
         // A test that was renamed or removed must not live on in an old file.
         results.clear()?;
     }
-    let mut rows = vec![Row::untested("build", compiling + watch.elapsed())];
+    let (mut rows, mut failures) = (vec![Row::untested("build", compiling + watch.elapsed())], String::new());
     for lane in lanes {
         say(&format!("\n== {}", lane.name()));
         let watch = Stopwatch::start();
-        let counts = run_lane(*lane, &built, &results).with_context(|| format!("lane {}", lane.name()))?;
-        rows.push(Row::tested(lane.name(), watch.elapsed(), lane.budget(), counts));
+        let ran = run_lane(*lane, &built, &results).with_context(|| format!("lane {}", lane.name()))?;
+        rows.push(Row::tested(lane.name(), watch.elapsed(), lane.budget(), ran.counts));
+        failures += &ran.failures;
+    }
+    if !failures.is_empty() {
+        say(&format!("\n== failed\n{failures}"));
     }
     say(&format!("\n{}", table::render(&rows)));
     let failed = rows.iter().any(Row::failed);
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn run_lane(lane: Lane, built: &Built, results: &Results) -> Result<Counts> {
+fn run_lane(lane: Lane, built: &Built, results: &Results) -> Result<Outcomes> {
     match lane {
         Lane::Lint => checks::lint(built),
         Lane::Trace => checks::trace(built),

@@ -33,7 +33,7 @@ impl Hold {
 
     /// Asks for the mark on the key in the namespace `home`, until the tasks stop.
     pub fn spawn(client: &Client, home: &str, tasks: &Tasks) -> Self {
-        let door = Board::new(Door::Shut);
+        let door = Board::new(Door::Unknown);
         let hold = Self(Some(door.reader()));
         let secrets: Api<Secret> = Api::namespaced(client.clone(), home);
         let stopping = tasks.stopping();
@@ -57,7 +57,15 @@ impl Hold {
 
     /// Whether it is, or nobody knows.
     pub fn is_on(&self) -> bool {
-        self.0.as_ref().is_some_and(|door| door.get() == Door::Shut)
+        self.0.as_ref().is_some_and(|door| !door.get().is_open())
+    }
+
+    /// Resolves as soon as somebody has said whether it is.
+    pub async fn known(&self) {
+        let Some(door) = &self.0 else { return };
+        if door.clone().wait_for(|door| *door != Door::Unknown).await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 
     /// Resolves each time a hold has ended that we were there for: what it brought may differ from what we know.
@@ -69,7 +77,7 @@ impl Hold {
             }
             match door.get() {
                 Door::OpenSince(_) => return,
-                Door::Shut | Door::Open => {}
+                Door::Unknown | Door::Shut | Door::Open => {}
             }
         }
     }
@@ -109,7 +117,7 @@ fn turn(door: &Board<Door>, why: Option<&str>, told: &mut bool) {
         return;
     }
     let opened = if *told { Door::OpenSince(Instant::now()) } else { Door::Open };
-    if door.change_if(|door| *door == Door::Shut && std::mem::replace(door, opened) == Door::Shut) && *told {
+    if door.change_if(|door| !door.is_open() && !std::mem::replace(door, opened).is_open()) && *told {
         tracing::info!("this fleet is not on hold any more");
     }
 }
@@ -120,11 +128,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_has_waited_for_a_hold_to_end_knows_that_others_may_have_acted() {
-        let (door, mut told) = (Board::new(Door::Shut), false);
+        let (door, mut told) = (Board::new(Door::Unknown), false);
         let hold = Hold(Some(door.reader()));
         assert!(hold.is_on(), "nobody knows yet");
+        assert!(tokio::time::timeout(PERIOD, hold.known()).await.is_err());
         turn(&door, None, &mut told);
         assert_eq!(door.get(), Door::Open);
+        hold.known().await;
         turn(&door, Some("export 1"), &mut told);
         assert!(hold.is_on());
         turn(&door, None, &mut told);

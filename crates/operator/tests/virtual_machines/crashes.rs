@@ -5,17 +5,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sim::proxmox::Simulator;
-use sim::world::{Deed, Direction, Scenario, World, crash_everywhere};
+use sim::world::{Direction, World};
 
 use crate::claims::{ours, there, until};
+use crate::everywhere::everywhere;
 use crate::seeds::with_seed;
 use crate::yard::{CLAIMS, SECRET, SECRETS, TEMPLATES, TOKEN, Yard, credentials};
-
-/// Writes that are worth a crash: leases are renewed for ever, and events are a courtesy.
-fn counts(deed: &Deed) -> bool {
-    let resource = deed.object.resource.as_str();
-    !resource.starts_with("leases") && !resource.starts_with("events")
-}
 
 /// Lets time pass and looks all the while: never two VMs of one claim.
 async fn watch(yard: &Yard, pve: &Simulator, seconds: u64) {
@@ -36,13 +31,6 @@ async fn ended(yard: &Yard, pve: &Simulator, name: &str) {
         }
     }
     panic!("the claim does not end: {}", yard.claimed(name).await);
-}
-
-fn everywhere(name: &str, story: impl AsyncFn(World)) {
-    let scenario = Scenario { story, invariants: &[], counts, down: Duration::from_secs(20) };
-    let report = crash_everywhere(1, &scenario);
-    println!("lane: crash at every write of {name:?}: {} writes, {} runs", report.writes, report.writes * 2 + 1);
-    assert!(report.failures.is_empty(), "{report}");
 }
 
 #[test]

@@ -147,14 +147,7 @@ impl Yard {
 
     /// A cluster that is ready, and a template on it.
     pub(crate) async fn template(&self, name: &str, change: impl FnOnce(&mut Value)) {
-        let mut object = json!({
-            "apiVersion": "hypervisor.hyperfleet.io/v1alpha1", "kind": "HypervisorMachineTemplate",
-            "metadata": { "name": name },
-            "spec": {
-                "hypervisorClusterRef": { "name": "pve" }, "template": { "proxmox": { "templateId": 9000 } },
-                "resources": { "cpu": 2, "memory": "4Gi", "disk": "20Gi" },
-            },
-        });
+        let mut object = template(name);
         change(&mut object);
         self.person.create(TEMPLATES, &object).await.unwrap();
     }
@@ -190,10 +183,7 @@ impl Yard {
 
     /// A claim for one command.
     pub(crate) async fn claim(&self, name: &str, argv: &[&str], change: impl FnOnce(&mut Value)) {
-        let mut object = json!({
-            "apiVersion": "hypervisor.hyperfleet.io/v1alpha1", "kind": "MachineClaim", "metadata": { "name": name },
-            "spec": { "templateRef": { "name": "small" }, "workload": { "command": { "argv": argv } } },
-        });
+        let mut object = claim(name, argv);
         change(&mut object);
         self.person.create(CLAIMS, &object).await.unwrap();
     }
@@ -279,6 +269,26 @@ pub(crate) fn cluster(name: &str) -> Value {
             "defaultStorage": "disks", "defaultNetwork": "vmbr0",
             "proxmox": { "vmidRange": { "first": 6000, "last": 6099 }, "pool": "hf", "isoStorage": "shared" },
         },
+    })
+}
+
+/// A template with everything right, of the cluster `pve`.
+pub(crate) fn template(name: &str) -> Value {
+    json!({
+        "apiVersion": "hypervisor.hyperfleet.io/v1alpha1", "kind": "HypervisorMachineTemplate",
+        "metadata": { "name": name },
+        "spec": {
+            "hypervisorClusterRef": { "name": "pve" }, "template": { "proxmox": { "templateId": 9000 } },
+            "resources": { "cpu": 2, "memory": "4Gi", "disk": "20Gi" },
+        },
+    })
+}
+
+/// A claim for one command on a machine of the template `small`.
+pub(crate) fn claim(name: &str, argv: &[&str]) -> Value {
+    json!({
+        "apiVersion": "hypervisor.hyperfleet.io/v1alpha1", "kind": "MachineClaim", "metadata": { "name": name },
+        "spec": { "templateRef": { "name": "small" }, "workload": { "command": { "argv": argv } } },
     })
 }
 

@@ -1,16 +1,132 @@
-//! The operator dies before or after every single write.
+//! The operator dies before or after every single write, to Kubernetes, to the hypervisor and to the platform: every job
+//! runs or says that it was lost, both bounds of the pool hold at every instant, and nothing is left.
 
-use std::time::Duration;
+use serde_json::{Value, json};
+use sim::github::{Conclusion, Status};
+use sim::world::World;
 
-use serde_json::Value;
-use sim::world::{Deed, Scenario, World, crash_everywhere};
-
+use crate::bounds::hold;
+use crate::everywhere::everywhere;
 use crate::town::Town;
+use crate::yard::TEMPLATES;
 
-/// Writes that are worth a crash: leases are renewed for ever, and events are a courtesy.
-fn counts(deed: &Deed) -> bool {
-    let resource = deed.object.resource.as_str();
-    !resource.starts_with("leases") && !resource.starts_with("events")
+/// Runners of a pool at the most.
+const MAX: u32 = 2;
+
+/// A town with one pool of up to two runners.
+async fn town(world: &World, mode: &str, min: u32) -> Town {
+    let town = Town::new(world, mode).await;
+    town.pool("linux", MAX, |pool| pool["spec"]["scaling"]["minReplicas"] = json!(min)).await;
+    town
+}
+
+/// Everything has come to its end, and no bound was broken on the way.
+async fn rest(world: &World, town: &Town) {
+    town.cleared(1_800).await;
+    hold(&world.history(), MAX as usize, 1);
+}
+
+/// Waits until so many machines wait for jobs.
+async fn ready(town: &Town, count: usize) {
+    let ready = town.until(900, async |town| town.phases().await.get("Ready") == Some(&count)).await;
+    assert!(ready, "{:?} {:?}", town.phases().await, town.pooled("linux").await);
+}
+
+async fn done(town: &Town, jobs: &[u64]) {
+    assert!(town.until(1_800, async |town| town.are_done(jobs)).await, "{:?}", town.claims().await);
+    for job in jobs {
+        assert_eq!(town.job(*job).conclusion, Some(Conclusion::Success), "{:?}", town.known().await);
+    }
+}
+
+async fn running(town: &Town, jobs: &[u64]) {
+    assert!(town.until(900, async |town| town.running(jobs) == jobs.len()).await, "{:?}", town.phases().await);
+}
+
+/// Two jobs, the second of which comes while the first one runs.
+fn jobs_survive(mode: &str) {
+    everywhere(&format!("jobs by {mode}"), async |world: World| {
+        let town = town(&world, mode, 0).await;
+        let mut jobs = town.queue(1, 40.0);
+        town.pass(12).await;
+        jobs.extend(town.queue(1, 5.0));
+        done(&town, &jobs).await;
+        rest(&world, &town).await;
+    });
+}
+
+#[test]
+fn p6_jobs_that_are_asked_for_survive_a_crash_at_every_write() {
+    jobs_survive("poll");
+}
+
+#[test]
+#[ignore = "many runs: make soak"]
+fn soak_jobs_of_a_queue_session_survive_a_crash_at_every_write() {
+    jobs_survive("session");
+}
+
+#[test]
+#[ignore = "many runs: make soak"]
+fn soak_jobs_told_by_webhooks_survive_a_crash_at_every_write() {
+    jobs_survive("webhook");
+}
+
+#[test]
+fn p6_a_pool_that_shrinks_survives_a_crash_at_every_write() {
+    everywhere("a pool that shrinks", async |world: World| {
+        let town = town(&world, "session", 2).await;
+        ready(&town, 2).await;
+        let jobs = town.queue(1, 60.0);
+        running(&town, &jobs).await;
+        town.change_pool("linux", &json!({ "spec": { "scaling": { "minReplicas": 0 } } })).await;
+        done(&town, &jobs).await;
+        rest(&world, &town).await;
+    });
+}
+
+#[test]
+#[ignore = "many runs: make soak"]
+fn soak_a_pool_that_is_deleted_survives_a_crash_at_every_write() {
+    everywhere("a pool that is deleted", async |world: World| {
+        let town = town(&world, "poll", 2).await;
+        ready(&town, 2).await;
+        town.delete_pool("linux").await;
+        rest(&world, &town).await;
+        assert!(town.until(300, async |town| town.pooled("linux").await.is_null()).await, "its pool stays");
+    });
+}
+
+#[test]
+#[ignore = "many runs: make soak"]
+fn soak_a_cancelled_job_survives_a_crash_at_every_write() {
+    everywhere("a job that is cancelled", async |world: World| {
+        let town = town(&world, "poll", 0).await;
+        let jobs = town.queue(1, 3_000.0);
+        running(&town, &jobs).await;
+        town.pass(15).await;
+        assert!(town.github.cancel(town.job(jobs[0]).run));
+        assert!(town.until(600, async |town| town.job(jobs[0]).status == Status::Completed).await);
+        rest(&world, &town).await;
+    });
+}
+
+#[test]
+#[ignore = "many runs: make soak"]
+fn soak_a_template_that_changes_survives_a_crash_at_every_write() {
+    everywhere("a template that changes", async |world: World| {
+        let town = town(&world, "poll", 1).await;
+        ready(&town, 1).await;
+        let resources = json!({ "spec": { "resources": { "cpu": 1, "memory": "2Gi", "disk": "20Gi" } } });
+        town.yard.person.merge(&format!("{TEMPLATES}/small"), &resources).await.unwrap();
+        let is_new = |claim: &Value| {
+            claim["status"]["allocation"]["templateGeneration"] == 2 && claim["status"]["phase"] == "Ready"
+        };
+        let rolled = town.until(900, async |town| town.claims().await.iter().all(is_new)).await;
+        assert!(rolled, "{:?}", town.claims().await);
+        town.change_pool("linux", &json!({ "spec": { "scaling": { "minReplicas": 0 } } })).await;
+        rest(&world, &town).await;
+    });
 }
 
 /// The class of each loss that was written down.
@@ -23,11 +139,10 @@ async fn losses(town: &Town) -> Vec<String> {
 #[test]
 #[ignore = "many runs: make soak"]
 fn soak_a_lost_job_is_told_so_whatever_write_the_operator_dies_at() {
-    let story = async |world: World| {
-        let town = Town::new(&world, "poll").await;
-        town.pool("linux", 2, |_| {}).await;
+    everywhere("a lost job", async |world: World| {
+        let town = town(&world, "poll", 0).await;
         let jobs = town.queue(1, 3_000.0);
-        assert!(town.until(600, async |town| town.running(&jobs) == 1).await, "{:?}", town.phases().await);
+        running(&town, &jobs).await;
         let taken = town
             .until(60, async |town| town.known().await.iter().any(|job| job["status"]["claimRef"]["name"].is_string()));
         assert!(taken.await, "{:?}", town.known().await);
@@ -37,10 +152,6 @@ fn soak_a_lost_job_is_told_so_whatever_write_the_operator_dies_at() {
         let told = town.until(600, async |town| losses(town).await == ["VMGone"]).await;
         assert!(told, "{:?} {:?}", town.known().await, town.claims().await);
         // The platform keeps a runner that has a job until it has noticed, too.
-        town.cleared(1_800).await;
-    };
-    let scenario = Scenario { story, invariants: &[], counts, down: Duration::from_secs(20) };
-    let report = crash_everywhere(1, &scenario);
-    println!("lane: crash at every write of \"a lost job\": {} writes, {} runs", report.writes, report.writes * 2 + 1);
-    assert!(report.failures.is_empty(), "{report}");
+        rest(&world, &town).await;
+    });
 }

@@ -10,7 +10,9 @@ use sim::world::{Nature, World};
 
 use crate::yard::{CLAIMS, FOREIGN, Pace, SECRETS, Yard};
 
-const GROUP: &str = "/apis/hypervisor.hyperfleet.io/v1alpha1/namespaces/default";
+pub(crate) const SOURCES: &str = "/apis/hypervisor.hyperfleet.io/v1alpha1/namespaces/default/runnersources";
+pub(crate) const POOLS: &str = "/apis/hypervisor.hyperfleet.io/v1alpha1/namespaces/default/runnerpools";
+pub(crate) const JOBS: &str = "/apis/hypervisor.hyperfleet.io/v1alpha1/namespaces/default/runnerjobs";
 /// What deliveries are signed with.
 const HOOK: &str = "It's a Secret to Everybody";
 /// What jobs of these tests run on.
@@ -32,6 +34,22 @@ impl Town {
 
     /// The same, with people who look as seldom as this.
     pub(crate) async fn paced(world: &World, mode: &str, pace: Pace) -> Self {
+        let town = Self::founded(world, pace).await;
+        // Polling is behind webhooks, and not in a hurry.
+        let interval = if mode == "webhook" { pace.look * 2 } else { pace.look / 3 };
+        town.yard.person.create(SOURCES, &source(mode, interval)).await.unwrap();
+        town.pass(20).await;
+        if mode == "webhook" {
+            let source = town.yard.person.get(&format!("{SOURCES}/gh")).await.unwrap();
+            let path = source["status"]["webhookPath"].as_str().unwrap();
+            let owner = HookOwner::Of(Scope::Organization(ORGANIZATION.to_owned()));
+            town.github.add_hook(owner, &format!("https://hooks{path}"), HOOK, town.yard.guests.receiver());
+        }
+        town
+    }
+
+    /// A town without a source, which has what one needs.
+    pub(crate) async fn founded(world: &World, pace: Pace) -> Self {
         let (yard, pve) = Yard::with_template_paced(world, pace).await;
         let options = github::Options {
             seed: world.seed(),
@@ -42,69 +60,33 @@ impl Town {
         world.serve("ghes", Nature::Other, github.service());
         yard.guests.employ(&github, world.clock());
         let before = there(&pve);
-        let town = Self { yard, pve, github, before };
-        // Polling is behind webhooks, and not in a hurry.
-        let interval = if mode == "webhook" { pace.look * 2 } else { pace.look / 3 };
-        town.source(mode, interval).await;
-        town.pass(20).await;
-        if mode == "webhook" {
-            let source = town.yard.person.get(&format!("{GROUP}/runnersources/gh")).await.unwrap();
-            let path = source["status"]["webhookPath"].as_str().unwrap();
-            let owner = HookOwner::Of(Scope::Organization(ORGANIZATION.to_owned()));
-            town.github.add_hook(owner, &format!("https://hooks{path}"), HOOK, town.yard.guests.receiver());
-        }
-        town
-    }
-
-    async fn source(&self, mode: &str, interval: Duration) {
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "gh" },
             "stringData": { "pat": PERSONAL_TOKEN, "hook": HOOK },
         });
-        self.yard.person.create(SECRETS, &secret).await.unwrap();
-        let mut source = json!({
-            "apiVersion": "hypervisor.hyperfleet.io/v1alpha1", "kind": "RunnerSource", "metadata": { "name": "gh" },
-            "spec": {
-                "platform": "github", "url": "https://ghes",
-                "github": {
-                    "scope": { "organization": "acme" }, "credentials": { "pat": { "name": "gh", "key": "pat" } },
-                },
-                "demand": { "mode": mode, "pollInterval": format!("{}s", interval.as_secs()) },
-            },
-        });
-        if mode == "webhook" {
-            source["spec"]["webhook"] = json!({ "secret": { "name": "gh", "key": "hook" } });
-        }
-        self.yard.person.create(&format!("{GROUP}/runnersources"), &source).await.unwrap();
+        yard.person.create(SECRETS, &secret).await.unwrap();
+        Self { yard, pve, github, before }
     }
 
     /// A pool of `max` runners with the label of these tests.
     pub(crate) async fn pool(&self, name: &str, max: u32, change: impl FnOnce(&mut Value)) {
-        let mut pool = json!({
-            "apiVersion": "hypervisor.hyperfleet.io/v1alpha1", "kind": "RunnerPool", "metadata": { "name": name },
-            "spec": {
-                "sourceRef": { "name": "gh" }, "templateRef": { "name": "small" },
-                "labels": ["self-hosted", "linux", "x64", LABEL],
-                "scaling": { "maxReplicas": max, "scaleDownDelay": "30s" },
-                "lifecycle": { "bootstrapTimeout": "5m" },
-            },
-        });
+        let mut pool = pool(name, max);
         change(&mut pool);
-        self.yard.person.create(&format!("{GROUP}/runnerpools"), &pool).await.unwrap();
+        self.yard.person.create(POOLS, &pool).await.unwrap();
         self.pass(2).await;
     }
 
     pub(crate) async fn change_pool(&self, name: &str, change: &Value) {
-        self.yard.person.merge(&format!("{GROUP}/runnerpools/{name}"), change).await.unwrap();
+        self.yard.person.merge(&format!("{POOLS}/{name}"), change).await.unwrap();
     }
 
     pub(crate) async fn delete_pool(&self, name: &str) {
-        self.yard.person.delete(&format!("{GROUP}/runnerpools/{name}")).await.unwrap();
+        self.yard.person.delete(&format!("{POOLS}/{name}")).await.unwrap();
     }
 
     /// A pool as it is; null if it is gone.
     pub(crate) async fn pooled(&self, name: &str) -> Value {
-        self.yard.person.get(&format!("{GROUP}/runnerpools/{name}")).await.unwrap_or_default()
+        self.yard.person.get(&format!("{POOLS}/{name}")).await.unwrap_or_default()
     }
 
     /// Queues runs of one job each, which take so long; their jobs.
@@ -167,7 +149,7 @@ impl Town {
 
     /// Every job as we know it.
     pub(crate) async fn known(&self) -> Vec<Value> {
-        self.yard.person.get(&format!("{GROUP}/runnerjobs")).await.unwrap()["items"].as_array().unwrap().clone()
+        self.yard.person.get(JOBS).await.unwrap()["items"].as_array().unwrap().clone()
     }
 
     /// The reason of a job's `Assigned` by the platform's number.
@@ -207,6 +189,37 @@ impl Town {
         let ours = |vmid: &u32| (6000..6100).contains(vmid) && *vmid != FOREIGN;
         self.pve.machines().into_iter().map(|(vmid, _)| vmid).filter(ours).collect()
     }
+}
+
+/// A source with everything right, which learns of jobs in this way.
+pub(crate) fn source(mode: &str, interval: Duration) -> Value {
+    let mut source = json!({
+        "apiVersion": "hypervisor.hyperfleet.io/v1alpha1", "kind": "RunnerSource", "metadata": { "name": "gh" },
+        "spec": {
+            "platform": "github", "url": "https://ghes",
+            "github": {
+                "scope": { "organization": "acme" }, "credentials": { "pat": { "name": "gh", "key": "pat" } },
+            },
+            "demand": { "mode": mode, "pollInterval": format!("{}s", interval.as_secs()) },
+        },
+    });
+    if mode == "webhook" {
+        source["spec"]["webhook"] = json!({ "secret": { "name": "gh", "key": "hook" } });
+    }
+    source
+}
+
+/// A pool with everything right.
+pub(crate) fn pool(name: &str, max: u32) -> Value {
+    json!({
+        "apiVersion": "hypervisor.hyperfleet.io/v1alpha1", "kind": "RunnerPool", "metadata": { "name": name },
+        "spec": {
+            "sourceRef": { "name": "gh" }, "templateRef": { "name": "small" },
+            "labels": ["self-hosted", "linux", "x64", LABEL],
+            "scaling": { "maxReplicas": max, "scaleDownDelay": "30s" },
+            "lifecycle": { "bootstrapTimeout": "5m" },
+        },
+    })
 }
 
 fn there(pve: &Simulator) -> Value {

@@ -22,12 +22,24 @@ enum Source {
 /// Something beside the election that may keep a process from acting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Door {
-    /// It keeps us from acting, or nobody knows yet.
+    /// Nobody knows yet, so that we must not act.
+    Unknown,
+    /// It keeps us from acting.
     Shut,
     /// It does not, and never has.
     Open,
     /// It does not any more, since then: others may have acted before.
     OpenSince(Instant),
+}
+
+impl Door {
+    /// Whether it lets us act.
+    pub const fn is_open(self) -> bool {
+        match self {
+            Self::Unknown | Self::Shut => false,
+            Self::Open | Self::OpenSince(_) => true,
+        }
+    }
 }
 
 /// One term of leadership.
@@ -51,7 +63,7 @@ impl Leadership {
 
     /// Whether we lead at this very moment. A process that was paused past its deadline answers no.
     pub fn is_held(&self) -> bool {
-        let open = self.door.as_ref().is_none_or(|door| door.get() != Door::Shut);
+        let open = self.door.as_ref().is_none_or(|door| door.get().is_open());
         open && match &self.source {
             Source::Always => true,
             Source::Elected(term) => holds(term.get()),
@@ -65,7 +77,7 @@ impl Leadership {
             Source::Elected(term) => term.get().map(|term| term.since),
         };
         match self.door.as_ref().map(Reader::get) {
-            None | Some(Door::Shut | Door::Open) => elected,
+            None | Some(Door::Unknown | Door::Shut | Door::Open) => elected,
             Some(Door::OpenSince(opened)) => Some(elected.map_or(opened, |since| since.max(opened))),
         }
     }
@@ -74,7 +86,7 @@ impl Leadership {
     pub async fn acquired(&self) {
         while !self.is_held() {
             if let Some(door) = &self.door {
-                forever_if(door.clone().wait_for(|door| *door != Door::Shut).await.is_err()).await;
+                forever_if(door.clone().wait_for(|door| door.is_open()).await.is_err()).await;
             }
             match &self.source {
                 Source::Always => {}
@@ -97,7 +109,7 @@ impl Leadership {
     /// Resolves as soon as the door is shut; one that nobody moves any more stays as it is.
     async fn shut(&self) {
         let Some(door) = &self.door else { return std::future::pending().await };
-        forever_if(door.clone().wait_for(|door| *door == Door::Shut).await.is_err()).await;
+        forever_if(door.clone().wait_for(|door| !door.is_open()).await.is_err()).await;
     }
 
     async fn voted_out(&self) {

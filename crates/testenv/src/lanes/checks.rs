@@ -6,11 +6,11 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::executables::{Built, cargo};
-use super::outcome::{Counts, Outcome};
+use super::outcome::{Counts, Outcome, Outcomes};
 use crate::cli::say;
 
 /// Formatting, lints, generated files, dependency edges, file sizes and names.
-pub(super) fn lint(built: &Built) -> Result<Counts> {
+pub(super) fn lint(built: &Built) -> Result<Outcomes> {
     run(
         &built.root,
         &[
@@ -28,13 +28,13 @@ pub(super) fn lint(built: &Built) -> Result<Counts> {
 }
 
 /// Every test that claims a requirement ran and passed.
-pub(super) fn trace(built: &Built) -> Result<Counts> {
+pub(super) fn trace(built: &Built) -> Result<Outcomes> {
     run(&built.root, &[(&built.xtask, "cargo xtask", &["trace", "--check"])])
 }
 
 /// Runs each command, the later ones even if an earlier one fails: a person wants to see everything at once.
-fn run(root: &Path, checks: &[(&Path, &str, &[&str])]) -> Result<Counts> {
-    let mut counts = Counts::default();
+fn run(root: &Path, checks: &[(&Path, &str, &[&str])]) -> Result<Outcomes> {
+    let (mut counts, mut failures) = (Counts::default(), String::new());
     for (program, shown, arguments) in checks {
         // The chores program was built with everything else: `cargo xtask` would build it again with other features.
         let status = Command::new(program)
@@ -44,10 +44,14 @@ fn run(root: &Path, checks: &[(&Path, &str, &[&str])]) -> Result<Counts> {
             .status()
             .with_context(|| format!("run {}", program.display()))?;
         let outcome = if status.success() { Outcome::Passed } else { Outcome::Failed };
-        say(&format!("{:<70} {}", format!("{shown} {}", arguments.join(" ")), outcome.word()));
+        let check = format!("{shown} {}", arguments.join(" "));
+        say(&format!("{check:<70} {}", outcome.word()));
+        if outcome == Outcome::Failed {
+            failures += &format!("{check}\n");
+        }
         counts.count(outcome);
     }
-    Ok(counts)
+    Ok(Outcomes { counts, failures })
 }
 
 #[cfg(test)]
@@ -57,7 +61,7 @@ mod tests {
     #[test]
     fn one_failing_check_does_not_hide_the_next() {
         let sh = Path::new("sh");
-        let counts = run(Path::new("/"), &[(sh, "sh", &["-c", "exit 1"]), (sh, "sh", &["-c", "exit 0"])]).unwrap();
-        assert_eq!((counts.failed, counts.passed), (1, 1));
+        let Outcomes { counts, failures } = run(Path::new("/"), &[(sh, "sh", &["-c", "exit 1"]), (sh, "sh", &["-c", "exit 0"])]).unwrap();
+        assert_eq!((counts.failed, counts.passed, failures.as_str()), (1, 1, "sh -c exit 1\n"));
     }
 }

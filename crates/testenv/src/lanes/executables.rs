@@ -53,6 +53,8 @@ impl TestExecutable {
             .args(arguments)
             .current_dir(&self.directory)
             .env("CARGO_MANIFEST_DIR", &self.directory)
+            // A property that fails panics at each of its many smaller cases: their traces would bury what was said.
+            .env("RUST_BACKTRACE", "0")
             .env("CARGO", cargo());
         command
     }

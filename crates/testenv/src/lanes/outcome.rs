@@ -55,6 +55,14 @@ impl Counts {
     }
 }
 
+/// What came of a lane.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Outcomes {
+    pub(super) counts: Counts,
+    /// What failed, with its words.
+    pub(super) failures: String,
+}
+
 /// The named results in the output of a test executable.
 ///
 /// The summary lines count the same tests. Where the two differ, something has garbled the output, and the list would

@@ -13,7 +13,8 @@ use testenv::{Program, Signal, Stopwatch};
 
 use super::Expect;
 use super::executables::cargo;
-use super::outcome::{Counts, Outcome, parse};
+use super::outcome::{Counts, Outcome, Outcomes, parse};
+use super::words;
 use crate::cli::say;
 
 /// An executable that takes longer hangs.
@@ -35,14 +36,14 @@ const REMARK: &str = "lane: ";
 pub(super) struct Suite {
     file: PathBuf,
     list: String,
-    counts: Counts,
+    came: Outcomes,
     patience: Duration,
 }
 
 impl Suite {
     /// A lane that writes its list to `file`.
     pub(super) fn new(file: PathBuf) -> Self {
-        Self { file, list: String::new(), counts: Counts::default(), patience: PATIENCE }
+        Self { file, list: String::new(), came: Outcomes::default(), patience: PATIENCE }
     }
 
     /// The same with much more time for each executable.
@@ -83,21 +84,25 @@ impl Suite {
         for (test, outcome) in results {
             counts.count(*outcome);
             writeln!(self.list, "{name}::{test} {}", outcome.word()).context("a string takes any text")?;
+            if *outcome == Outcome::Failed {
+                self.came.failures += &format!("{name}::{test}\n{}", words::of_failure(&ran.output, test));
+            }
         }
         if let Some(complaint) = complaint {
             counts.count(Outcome::Failed);
             writeln!(self.list, "{name}::{complaint} {}", Outcome::Failed.word()).context("a string takes any text")?;
+            self.came.failures += &format!("{name}: {complaint}\n");
         }
-        self.counts = self.counts.plus(counts);
+        self.came.counts = self.came.counts.plus(counts);
         ran.report(counts);
         Ok(())
     }
 
-    /// Writes the list and returns the counts.
-    pub(super) fn finish(self, expect: Expect) -> Result<Counts> {
+    /// Writes the list and returns what came of the lane.
+    pub(super) fn finish(self, expect: Expect) -> Result<Outcomes> {
         std::fs::write(&self.file, &self.list).with_context(|| format!("write {}", self.file.display()))?;
-        expect.check(self.counts)?;
-        Ok(self.counts)
+        expect.check(self.came.counts)?;
+        Ok(self.came)
     }
 }
 
@@ -203,7 +208,7 @@ mod tests {
         let file = directory.path().join("unit.txt");
         let mut suite = Suite { patience, ..Suite::new(file.clone()) };
         suite.keep(&Ran::of("crate::target", command, patience)).unwrap();
-        let counts = suite.finish(Expect::Anything).unwrap();
+        let counts = suite.finish(Expect::Anything).unwrap().counts;
         (counts, std::fs::read_to_string(file).unwrap())
     }
 
@@ -261,7 +266,7 @@ mod tests {
         let mut suite = Suite { patience: Duration::from_secs(20), ..Suite::new(file) };
         let tests = [("one".to_owned(), meets(&one, &other)), ("other".to_owned(), meets(&other, &one))];
         suite.run(&tests, 2).unwrap();
-        let counts = suite.finish(Expect::Tests).unwrap();
+        let counts = suite.finish(Expect::Tests).unwrap().counts;
         assert_eq!((counts.passed, counts.failed), (2, 0));
     }
 
