@@ -9,6 +9,8 @@ mod garbage;
 mod namespace;
 mod roles;
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -37,10 +39,11 @@ pub(crate) enum Chore {
 /// How many chores one call does at most: each leads to few others, so that reaching it would be a loop.
 const LIMIT: usize = 1_000_000;
 
-/// Does chores until none is left.
+/// Does chores until none is left but those that the storage did not take: they are done another time.
 pub(crate) fn settle(cluster: &mut Cluster, now: Timestamp) {
+    let mut left = BTreeSet::new();
     for _ in 0..LIMIT {
-        let Some(chore) = cluster.chores.pop_first() else { return };
+        let Some(chore) = cluster.chores.pop_first() else { break };
         let done = match &chore {
             Chore::Definition(name) => definition::tend(cluster, name, now),
             Chore::Namespace(name) => namespace::tend(cluster, name, now),
@@ -48,10 +51,14 @@ pub(crate) fn settle(cluster: &mut Cluster, now: Timestamp) {
             Chore::Owner(resource, key) => garbage::tend_owner(cluster, resource, key, now),
             Chore::Roles => roles::tend(cluster),
         };
-        if let Err(Failure { message, .. }) = done {
+        if let Err(Failure { code, message, .. }) = done {
             tracing::warn!(?chore, message, "a chore could not be done");
+            if code.is_server_error() {
+                left.insert(chore);
+            }
         }
     }
+    cluster.chores.extend(left);
 }
 
 /// Whether a definition's kinds are served.

@@ -2,6 +2,7 @@
 
 mod dispatch;
 mod door;
+mod expire;
 mod listen;
 mod options;
 mod start;
@@ -9,7 +10,8 @@ mod start;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use http::{Response, request};
+use http::{Method, Response, request};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::access::{self, Attributes, Authenticator, Credential, User, Wanted};
 use crate::answer::{Answer, Body};
@@ -34,6 +36,8 @@ struct Inner {
     authenticator: Authenticator,
     clock: chassis::Clock,
     chores: Chores,
+    /// Whether a commit may take a while.
+    blocks: bool,
 }
 
 /// How a client shows who it is.
@@ -61,6 +65,7 @@ impl ApiServer {
         start::furnish(&mut cluster, now).map_err(|failure| StorageError(failure.message))?;
         lifecycle::settle(&mut cluster, now);
         let inner = Inner {
+            blocks: cluster.store.blocks(),
             cluster: Mutex::new(cluster),
             authenticator: options.authenticator,
             clock: options.clock,
@@ -75,7 +80,7 @@ impl ApiServer {
     pub fn copy(&self, clock: chassis::Clock, seed: [u8; 32]) -> Self {
         let Options { authenticator, .. } = Options::in_memory(clock, seed);
         let cluster = Mutex::new(self.cluster().copy(seed));
-        Self(Arc::new(Inner { cluster, authenticator, clock, chores: self.0.chores }))
+        Self(Arc::new(Inner { cluster, authenticator, clock, chores: self.0.chores, blocks: false }))
     }
 
     /// A service for a client in this process, known as `user`.
@@ -116,15 +121,33 @@ impl ApiServer {
         self.0.cluster.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether somebody may ask this, as far as its head tells.
+    fn admits(&self, head: &request::Parts, caller: &Caller) -> Result<(), Failure> {
+        let mut cluster = self.cluster();
+        let user = self.user(&mut cluster, head, caller)?;
+        permit(&mut cluster, &wish(&user, head)?)
+    }
+
+    /// Whether an answer may take a while, and somebody else can do the thread's other work meanwhile.
+    fn blocks(&self, method: &Method) -> bool {
+        let shared = Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);
+        shared && *method != Method::GET && self.0.blocks
+    }
+
     /// Answers one request.
     fn answer(&self, head: &request::Parts, body: Bytes, caller: &Caller) -> Response<Body> {
-        let answer = self.serve(head, body, caller).unwrap_or_else(|failure| {
-            let accept = head.headers.get(http::header::ACCEPT).and_then(|value| value.to_str().ok());
-            let wanted = Form::accepted(accept.unwrap_or_default(), Endpoint::Custom);
-            let refusal = Answer::from(failure);
-            if wanted.is_ok_and(|(_, yaml)| yaml) { refusal.into_yaml() } else { refusal }
-        });
-        answer.into()
+        match self.serve(head, body, caller) {
+            Ok(answer) => answer.into(),
+            Err(failure) => self.refuse(head, failure),
+        }
+    }
+
+    /// A failure in the form that was asked for.
+    fn refuse(&self, head: &request::Parts, failure: Failure) -> Response<Body> {
+        let accept = head.headers.get(http::header::ACCEPT).and_then(|value| value.to_str().ok());
+        let wanted = Form::accepted(accept.unwrap_or_default(), Endpoint::Custom);
+        let refusal = Answer::from(failure);
+        if wanted.is_ok_and(|(_, yaml)| yaml) { refusal.into_yaml().into() } else { refusal.into() }
     }
 
     fn serve(&self, head: &request::Parts, body: Bytes, caller: &Caller) -> Result<Answer, Failure> {

@@ -27,6 +27,10 @@ pub use storage::{Memory, Saved, Storage, StorageError};
 /// All objects of one resource, in the order of keys.
 pub type Objects = BTreeMap<Key, Arc<Record>>;
 
+/// How far a store begins ahead that has objects and no past: a backup in the place of what went on after it was taken. Whoever
+/// watched that must not be told that nothing has happened, as long as fewer changes than these have.
+const LEAP: u64 = 1_000_000_000;
+
 /// The state of a server.
 pub struct Store {
     revision: u64,
@@ -62,7 +66,8 @@ impl Store {
             known.insert(record.revision, Arc::clone(&record));
             objects.entry(resource).or_default().insert(key, record);
         }
-        let revision = saved.revision.max(1);
+        let restored = saved.journal.is_empty() && !objects.is_empty();
+        let revision = saved.revision.max(1) + if restored { LEAP } else { 0 };
         let past = saved.journal.into_iter().map(|entry| entry.sharing(&mut known)).collect();
         let journal = Journal::starting_at(revision, past, history);
         Ok(Self { revision, objects, journal, storage, news: Arc::default() })
@@ -133,6 +138,9 @@ impl Store {
         if revision > self.revision {
             return Err(OutOfReach::Future { newest: self.revision });
         }
+        if revision == self.revision {
+            return Ok(self.list(resource, namespace));
+        }
         let mut objects: Objects = self.list(resource, namespace).into_iter().collect();
         for entry in self.journal.back_to(revision)? {
             let elsewhere = namespace.is_some_and(|namespace| namespace != entry.key.namespace);
@@ -145,6 +153,11 @@ impl Store {
             };
         }
         Ok(objects.into_iter().collect())
+    }
+
+    /// Whether a commit may take a while.
+    pub fn blocks(&self) -> bool {
+        self.storage.blocks()
     }
 
     /// How many objects there are of one resource.

@@ -38,6 +38,7 @@ use std::time::Duration;
 use anyhow::Context;
 use chassis::Clock;
 use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
 
 pub(crate) use fault::{Fault, listed};
 pub(crate) use tempo::Tempo;
@@ -145,6 +146,7 @@ async fn perform(
     let hand = Hand { world, tempo: order.tempo, say: &say, operator: &operator.wanted };
     let mut played = Box::pin(play(order, &hand));
     let mut frames = tokio::time::interval(FRAME);
+    frames.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut stage = Watch { order, world, audience, chronicle };
     let outcome: Outcome = loop {
         tokio::select! {
@@ -169,7 +171,8 @@ async fn perform(
     print::out(&verdict.text(audience.paint())).context("nobody reads any more")?;
     if order.keep {
         let left = keep::stay(order, home, world, audience, chronicle).await?;
-        return Err(Stopped::Left(left));
+        // Whoever leaves a demo that went wrong is told so, and where its log is.
+        return if verdict.code() == 0 { Err(Stopped::Left(left)) } else { Ok(verdict.code()) };
     }
     Ok(verdict.code())
 }

@@ -18,6 +18,7 @@ mod kubeconfig;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use apiserver::access::{Authenticator, Signer};
 use apiserver::store::{Storage, StorageError};
@@ -40,6 +41,15 @@ pub use keys::Keys;
 
 /// Changes that can be watched from behind: what a busy fleet does in some minutes.
 pub const HISTORY: usize = 10_000;
+
+/// How long events are kept: as on a real cluster.
+const NEWS: Duration = Duration::from_hours(1);
+
+/// How often old events are looked for.
+const SWEEP: Duration = Duration::from_mins(1);
+
+/// Events that are removed at a time, so that nobody waits for all of them.
+const SWEPT: usize = 500;
 
 /// What a cluster of one is started with.
 pub struct Options {
@@ -137,6 +147,7 @@ impl Single {
         })?;
         let operator = furnish::furnish(&Client::new(server.door(User::admin()), "default")).await?;
         server.listen(listener, tls, tasks).map_err(refused)?;
+        sweep(&server, clock, tasks);
         let name = names.into_iter().next().unwrap_or_else(|| near(address.ip()).to_string());
         let Keys { certificate: authority, token, .. } = keys;
         Ok(Self { server, address, name, authority, token, operator })
@@ -185,6 +196,24 @@ impl Single {
     pub fn admin(&self) -> Client {
         Client::new(self.server.door(User::admin()), "default")
     }
+}
+
+/// Removes events that are no news any more, until the tasks stop.
+fn sweep(server: &ApiServer, clock: Clock, tasks: &Tasks) {
+    let (server, stopping) = (server.clone(), tasks.stopping());
+    tasks.spawn("old events", async move {
+        let sweeping = async {
+            loop {
+                tokio::time::sleep(SWEEP).await;
+                server.expire_events(clock.now() - NEWS, SWEPT);
+            }
+        };
+        tokio::select! {
+            biased;
+            () = stopping => {}
+            () = sweeping => {}
+        }
+    });
 }
 
 /// What the machine itself may call it by.

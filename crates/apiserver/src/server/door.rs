@@ -4,10 +4,13 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use http::{Request, Response, StatusCode};
 use http_body::Body as HttpBody;
 use http_body_util::{BodyExt, Limited};
+use tokio::task::block_in_place;
+use tokio::time::timeout;
 use tower::Service;
 
 use super::{ApiServer, Caller};
@@ -16,6 +19,9 @@ use crate::failure::Failure;
 
 /// The largest body that is read, as on the real server.
 const LARGEST: usize = 3 * 1024 * 1024;
+
+/// How long a body may take over the network; the largest is here in that time at 100 kB/s.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A service over one server, for one caller or for all.
 #[derive(Clone)]
@@ -48,12 +54,30 @@ where
         let door = self.clone();
         Box::pin(async move {
             let (head, body) = request.into_parts();
-            Ok(match Limited::new(body, LARGEST).collect().await {
-                Ok(body) => door.server.answer(&head, body.to_bytes(), &door.caller),
-                Err(_) => Answer::from(too_large()).into(),
-            })
+            let read = match &door.caller {
+                Caller::Known(_) => Limited::new(body, LARGEST).collect().await.map_err(|_| too_large()),
+                // Nothing is kept in memory for somebody who may not ask, nor for long.
+                Caller::Unknown => match door.server.admits(&head, &door.caller) {
+                    Err(failure) => return Ok(door.server.refuse(&head, failure)),
+                    Ok(()) => match timeout(PATIENCE, Limited::new(body, LARGEST).collect()).await {
+                        Ok(read) => read.map_err(|_| too_large()),
+                        Err(_) => Err(too_slow()),
+                    },
+                },
+            };
+            let body = match read {
+                Ok(body) => body.to_bytes(),
+                Err(failure) => return Ok(Answer::from(failure).into()),
+            };
+            let answer = || door.server.answer(&head, body, &door.caller);
+            Ok(if door.server.blocks(&head.method) { block_in_place(answer) } else { answer() })
         })
     }
+}
+
+fn too_slow() -> Failure {
+    let message = format!("the body of the request did not come within {} s", PATIENCE.as_secs());
+    Failure::new(StatusCode::REQUEST_TIMEOUT, "Timeout", message)
 }
 
 fn too_large() -> Failure {

@@ -10,9 +10,16 @@ use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
 use super::{ApiServer, Door};
+
+/// Connections at the most; whoever comes then waits in the kernel's queue.
+const CONNECTIONS: usize = 1_000;
+
+/// Requests of one connection that are under way, as on the real server.
+const STREAMS: u32 = 250;
 
 /// For the TLS handshake, and for each request's head.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -34,7 +41,9 @@ impl ApiServer {
 }
 
 async fn accept(listener: TcpListener, tls: TlsAcceptor, door: Door, tasks: Tasks) {
+    let seats = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
+        let Ok(seat) = Arc::clone(&seats).acquire_owned().await else { return };
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
@@ -50,6 +59,7 @@ async fn accept(listener: TcpListener, tls: TlsAcceptor, door: Door, tasks: Task
                 () = stopping => {}
                 () = converse(stream, tls, door) => {}
             }
+            drop(seat);
         });
     }
 }
@@ -58,7 +68,7 @@ async fn converse(stream: TcpStream, tls: TlsAcceptor, door: Door) {
     let Ok(Ok(stream)) = tokio::time::timeout(PATIENCE, tls.accept(stream)).await else { return };
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(1_000);
+    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(STREAMS);
     let service = TowerToHyperService::new(door);
     if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
         tracing::debug!(%error, "connection ended early");

@@ -13,16 +13,17 @@
 //! the file is opened again with the next one: what was refused is taken back if it got there after all.
 
 mod examine;
+mod image;
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use redb::{
     Database, DatabaseError, ReadableDatabase as _, ReadableTable, ReadableTableMetadata as _, Table, TableDefinition,
-    WriteTransaction,
+    TableError, WriteTransaction,
 };
 
 use super::storage::{Saved, Storage, StorageError};
@@ -47,8 +48,17 @@ const FORMAT: u64 = 1;
 /// Memory for pages: every object is in memory anyway, so that this one serves writes only.
 const CACHE: usize = 4 << 20;
 
-/// Opens the database.
-type Open = Box<dyn Fn() -> Result<Database, DatabaseError> + Send>;
+/// Opens the database, or makes it where that is allowed.
+type Open = Box<dyn Fn(Missing) -> Result<Database, DatabaseError> + Send>;
+
+/// What is done about a file that is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Missing {
+    /// It is made: there was none before.
+    Make,
+    /// It is an error: there was one a moment ago.
+    Refuse,
+}
 
 /// Keeps objects in a file.
 pub struct Disk {
@@ -56,6 +66,9 @@ pub struct Disk {
     open: Open,
     /// Nothing after a write that failed.
     database: Option<Database>,
+    /// The revisions that the file may end with: the last one that was committed, and one that was refused and may have got
+    /// there all the same. Nothing before the file was opened for the first time.
+    last: Option<(u64, u64)>,
     history: u64,
 }
 
@@ -70,14 +83,15 @@ impl Disk {
     pub fn open(path: &Path, history: usize) -> Result<Self, StorageError> {
         examine::examine(path).map_err(|wrong| StorageError(format!("{}: {wrong}", path.display())))?;
         let at = path.to_owned();
-        Self::over(path, history, Box::new(move || Self::of(file(&at)?)))
+        Self::over(path, history, Box::new(move |missing| Self::of(file(&at, missing)?)))
     }
 
     fn over(path: &Path, history: usize, open: Open) -> Result<Self, StorageError> {
         let history = u64::try_from(history).unwrap_or(u64::MAX);
-        let mut disk = Self { path: path.to_owned(), open, database: None, history };
+        let mut disk = Self { path: path.to_owned(), open, database: None, last: None, history };
         disk.reopen()?;
-        disk.prepare()?;
+        let revision = disk.prepare()?;
+        disk.last = Some((revision, revision));
         Ok(disk)
     }
 
@@ -85,12 +99,26 @@ impl Disk {
         Database::builder().set_cache_size(CACHE).create_file(file)
     }
 
-    /// The database. One that met an error of the disk takes no more writes and gives way to a new one.
+    /// The database. One that met an error of the disk takes no more writes and gives way to a new one, which must be over
+    /// the same file: another one that somebody has put there meanwhile does not have what is in memory.
     fn reopen(&mut self) -> Result<(), StorageError> {
-        if self.database.is_none() {
-            let broken = |error| StorageError(format!("{}: {}", self.path.display(), remedy(&error)));
-            self.database = Some((self.open)().map_err(broken)?);
+        if self.database.is_some() {
+            return Ok(());
         }
+        let missing = if self.last.is_none() { Missing::Make } else { Missing::Refuse };
+        let broken = |error| StorageError(format!("{}: {}", self.path.display(), remedy(&error)));
+        let database = (self.open)(missing).map_err(broken)?;
+        if let Some((last, refused)) = self.last {
+            let found = revision(&database).map_err(|error| self.failed(&error))?;
+            if ![last, refused].contains(&found) {
+                let path = self.path.display();
+                return Err(StorageError(format!(
+                    "{path} is not the file that was open: put that one back, or end the program before another one takes \
+                     its place"
+                )));
+            }
+        }
+        self.database = Some(database);
         Ok(())
     }
 
@@ -98,35 +126,39 @@ impl Disk {
         self.database.as_ref().ok_or(redb::Error::PreviousIo)
     }
 
-    /// Makes the tables of a new file, and reads what an old one says of itself.
-    fn prepare(&self) -> Result<(), StorageError> {
-        let prepare = || -> Result<u64, redb::Error> {
-            let write = self.begin()?;
-            let format = {
-                let mut meta = write.open_table(META)?;
-                let found = meta.get("format")?.map(|found| found.value());
-                if found.is_none() {
-                    meta.insert("format", FORMAT)?;
-                }
-                write.open_table(OBJECTS)?;
-                write.open_table(JOURNAL)?;
-                found.unwrap_or(FORMAT)
-            };
-            if format == FORMAT {
-                write.commit()?;
-            } else {
-                write.abort()?;
+    /// Makes the tables of a new file, or reads what an old one says of itself: its last revision. An old one is not written
+    /// to, so that a full disk is no reason not to start.
+    fn prepare(&self) -> Result<u64, StorageError> {
+        let format = self.format().map_err(|error| self.failed(&error))?;
+        match format {
+            None => self.make().map_err(|error| self.failed(&error))?,
+            Some(FORMAT) => {}
+            Some(other) => {
+                return Err(StorageError(format!(
+                    "{} has format {other} and this program knows {FORMAT}: use the program that wrote it",
+                    self.path.display()
+                )));
             }
-            Ok(format)
-        };
-        let format = prepare().map_err(|error| self.failed(&error))?;
-        if format == FORMAT {
-            return Ok(());
         }
-        Err(StorageError(format!(
-            "{} has format {format} and this program knows {FORMAT}: use the program that wrote it",
-            self.path.display()
-        )))
+        self.database().and_then(revision).map_err(|error| self.failed(&error))
+    }
+
+    /// What the tables mean; nothing in a new file.
+    fn format(&self) -> Result<Option<u64>, redb::Error> {
+        match self.database()?.begin_read()?.open_table(META) {
+            Ok(meta) => Ok(meta.get("format")?.map(|found| found.value())),
+            Err(TableError::TableDoesNotExist(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn make(&self) -> Result<(), redb::Error> {
+        let write = self.begin()?;
+        write.open_table(META)?.insert("format", FORMAT)?;
+        write.open_table(OBJECTS)?;
+        write.open_table(JOURNAL)?;
+        write.commit()?;
+        Ok(())
     }
 
     /// A transaction that is on disk when it is committed, whatever dies at which moment.
@@ -142,7 +174,7 @@ impl Disk {
 
     fn read(&self) -> Result<Saved, redb::Error> {
         let read = self.database()?.begin_read()?;
-        let revision = read.open_table(META)?.get("revision")?.map_or(0, |found| found.value());
+        let revision = revision(self.database()?)?;
         let objects = read.open_table(OBJECTS)?;
         let mut saved = Saved { revision, ..Saved::default() };
         saved.objects.reserve(usize::try_from(objects.len()?).unwrap_or_default());
@@ -187,32 +219,6 @@ impl Disk {
         write.commit()?;
         Ok(())
     }
-
-    /// Writes every object of `saved` into a new file at `path`, which must not exist, and returns when it is on disk.
-    pub fn save(path: &Path, saved: &Saved) -> Result<(), StorageError> {
-        if fs::exists(path).unwrap_or(true) {
-            return Err(StorageError(format!("{} exists already: name a file that does not", path.display())));
-        }
-        let disk = Self::open(path, saved.journal.len())?;
-        let fill = || -> Result<(), redb::Error> {
-            let write = disk.begin()?;
-            {
-                write.open_table(META)?.insert("revision", saved.revision)?;
-                let mut objects = write.open_table(OBJECTS)?;
-                for (resource, key, record) in &saved.objects {
-                    let place = (&*resource.group, &*resource.plural, &*key.namespace, &*key.name);
-                    objects.insert(place, version(record))?;
-                }
-            }
-            write.commit()?;
-            Ok(())
-        };
-        fill().map_err(|error| disk.failed(&error))?;
-        // The name of a new file is kept by its directory.
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let kept = File::open(folder).and_then(|folder| folder.sync_all());
-        kept.map_err(|error| StorageError(format!("{}: {error}", folder.display())))
-    }
 }
 
 impl Storage for Disk {
@@ -222,11 +228,23 @@ impl Storage for Disk {
 
     fn commit(&mut self, entry: &Entry) -> Result<(), StorageError> {
         self.reopen()?;
-        self.write(entry).map_err(|error| {
+        if let Err(error) = self.write(entry) {
             self.database = None;
-            self.failed(&error)
-        })
+            self.last = self.last.map(|(last, _)| (last, entry.revision));
+            return Err(self.failed(&error));
+        }
+        self.last = Some((entry.revision, entry.revision));
+        Ok(())
     }
+
+    fn blocks(&self) -> bool {
+        true
+    }
+}
+
+/// The last revision in a database.
+fn revision(database: &Database) -> Result<u64, redb::Error> {
+    Ok(database.begin_read()?.open_table(META)?.get("revision")?.map_or(0, |found| found.value()))
 }
 
 /// Undoes a write that was refused and got to the disk all the same: only such a one can have this revision already.
@@ -245,9 +263,10 @@ fn take_back(
     Ok(())
 }
 
-/// The file, made if it is missing. Secrets are in it.
-fn file(path: &Path) -> std::io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+/// The file. Secrets are in it.
+fn file(path: &Path, missing: Missing) -> std::io::Result<File> {
+    let make = missing == Missing::Make;
+    OpenOptions::new().read(true).write(true).create(make).truncate(false).mode(0o600).open(path)
 }
 
 fn version(record: &Record) -> Version<'_> {

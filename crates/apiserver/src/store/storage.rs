@@ -12,6 +12,11 @@ pub trait Storage: Send {
 
     /// Keeps one change; it is durable when this returns.
     fn commit(&mut self, entry: &Entry) -> Result<(), StorageError>;
+
+    /// Whether a commit may take a while, so that other work of the same thread should go elsewhere first.
+    fn blocks(&self) -> bool {
+        false
+    }
 }
 
 /// What a storage holds.

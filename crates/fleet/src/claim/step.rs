@@ -81,9 +81,9 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> ClaimPlan {
     }
     match stage {
         Where::Gated | Where::Allocated | Where::Cloning | Where::Configuring | Where::Booting | Where::Attesting
-            if observed.status().drain.is_some() =>
+            if observed.status().drain.is_some() && !attesting::is_revoked(observed) =>
         {
-            // Nobody has any work from it: its agent is not believed any more.
+            // Nobody has any work from it: its agent has not been believed.
             overdue(observed, Reason::Draining, "the machine was given up before it had work".to_owned(), stage)
         }
         Where::Gated => gated::plan(observed, now),

@@ -129,7 +129,7 @@ async fn here(matches: &ArgMatches, prepared: Prepared) -> anyhow::Result<()> {
     let options = single::Options { clock, storage, history: HISTORY, listen, names: names(matches), keys };
     let single = Single::start(options, &tasks).await?;
     folder.write_kubeconfig(&single.kubeconfig())?;
-    single::backup::serve(&folder.socket(), &folder.path, single.server(), &tasks)?;
+    single::backup::serve(&folder.socket(), single.server(), &tasks)?;
     let Prepared { launch, duties, effective } = prepared;
     print::out(&next::steps(&single, &folder, &effective, renewed))?;
     let surroundings = Surroundings { cluster: single.cluster(), ..Surroundings::default() };

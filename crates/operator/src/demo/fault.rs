@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::tempo::Tempo;
+
 macro_rules! faults {
     ($($(#[doc = $doc:literal])+ $name:ident = $text:literal, $what:literal, $then:literal;)*) => {
         /// Something that goes wrong on purpose.
@@ -91,10 +93,12 @@ impl Fault {
 
     /// How long a machine may take until its agent has proven itself. One that hangs should not be waited for for long; any
     /// other may be slow.
-    pub(super) const fn bootstrap(fault: Option<Self>) -> &'static str {
+    pub(super) fn bootstrap(fault: Option<Self>, tempo: Tempo) -> String {
+        let boot = tempo.profile().boot.as_secs();
         match fault {
-            Some(Self::GuestHangs) => "12s",
-            Some(_) | None => "2m",
+            // One that does not hang is up long before.
+            Some(Self::GuestHangs) => format!("{}s", 12.max(3 * boot)),
+            Some(_) | None => format!("{}s", 120.max(10 * boot)),
         }
     }
 }

@@ -31,6 +31,7 @@ pub(super) async fn stay(
     let link = console::link(&format!("http://127.0.0.1:{}", world.doors.console), token.expose_secret());
     print::out(&things_to_try(&kubeconfig.display().to_string(), &link, world, home))?;
     let mut frames = tokio::time::interval(FRAME);
+    frames.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     loop {
         tokio::select! {
             left = audience.left() => return Ok(left),

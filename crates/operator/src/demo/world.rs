@@ -89,7 +89,7 @@ impl World {
             hypervisor: (&hypervisor.url, &hypervisor.authority),
             github: (&platform.url, &platform.authority),
             key: &key.pem(),
-            bootstrap: Fault::bootstrap(fault),
+            bootstrap: &Fault::bootstrap(fault, tempo),
         });
         let parts = Parts { clock, tasks: tasks.clone(), health: Health::new(), metrics: Metrics::new(VERSION) };
         let known = Known::follow(&single, &parts);

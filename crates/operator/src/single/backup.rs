@@ -3,12 +3,10 @@
 //! Whoever connects gets `ok`, the number of bytes, and a database with everything as it is at that moment; or `no` and why.
 //! The server stands still only while it copies what it has in memory.
 
-use std::fs::{self, File, Permissions};
-use std::io::{self, ErrorKind, Read as _};
+use std::fs::{self, Permissions};
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
 use std::time::Duration;
 
 use apiserver::ApiServer;
@@ -19,18 +17,15 @@ use tokio::net::{UnixListener, UnixStream};
 
 use super::SingleError;
 
-/// What the names of half-made backups begin with.
-pub(crate) const PREFIX: &str = ".backup-";
-
 /// How long whoever asked may take to read.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Gives backups at `socket` until `tasks` stop; each is made in `folder` first.
-pub(crate) fn serve(socket: &Path, folder: &Path, server: &ApiServer, tasks: &Tasks) -> Result<(), SingleError> {
+/// Gives backups at `socket` until `tasks` stop.
+pub(crate) fn serve(socket: &Path, server: &ApiServer, tasks: &Tasks) -> Result<(), SingleError> {
     let refused = |source| SingleError::File { path: socket.to_owned(), source };
     let listener = UnixListener::bind(socket).map_err(refused)?;
     fs::set_permissions(socket, Permissions::from_mode(0o600)).map_err(refused)?;
-    let clerk = Clerk { server: server.clone(), folder: folder.to_owned(), made: Arc::default() };
+    let clerk = Clerk(server.clone());
     let stopping = tasks.stopping();
     tasks.spawn("backups", async move {
         tokio::select! {
@@ -56,11 +51,7 @@ pub(crate) async fn ask(socket: &Path) -> io::Result<Vec<u8>> {
     if bytes.len() == length { Ok(bytes) } else { Err(ErrorKind::UnexpectedEof.into()) }
 }
 
-struct Clerk {
-    server: ApiServer,
-    folder: PathBuf,
-    made: Arc<AtomicU64>,
-}
+struct Clerk(ApiServer);
 
 impl Clerk {
     /// One after the other: each holds a copy of everything.
@@ -81,10 +72,8 @@ impl Clerk {
     }
 
     async fn answer(&self, mut stream: UnixStream) -> io::Result<()> {
-        let (server, folder) = (self.server.clone(), self.folder.clone());
-        let number = self.made.fetch_add(1, Ordering::Relaxed);
-        let made =
-            tokio::task::spawn_blocking(move || make(&server, &folder.join(format!("{PREFIX}{number}.redb")))).await;
+        let server = self.0.clone();
+        let made = tokio::task::spawn_blocking(move || Disk::image(&server.store(Store::saved))).await;
         match made.map_err(io::Error::other)? {
             Ok(bytes) => {
                 stream.write_all(format!("ok {}\n", bytes.len()).as_bytes()).await?;
@@ -98,17 +87,4 @@ impl Clerk {
         }
         stream.shutdown().await
     }
-}
-
-/// Everything as it is now, as a database.
-fn make(server: &ApiServer, path: &Path) -> io::Result<Vec<u8>> {
-    let saved = server.store(Store::saved);
-    let made = Disk::save(path, &saved).map_err(io::Error::other);
-    let read = made.and_then(|()| File::open(path));
-    // It has no name from here on: nothing is left of it, whatever happens.
-    let removed = fs::remove_file(path);
-    let mut bytes = Vec::new();
-    read?.read_to_end(&mut bytes)?;
-    removed?;
-    Ok(bytes)
 }

@@ -1,4 +1,4 @@
-//! What a cluster of one has from the start: our definitions, and the operator's namespace, account and roles.
+//! What a cluster of one has from the start: our definitions, the operator's namespace, account and roles, and roles for people.
 //!
 //! All of it is applied at every start, so that a newer program brings its newer definitions; what is there already as it
 //! should be is not written again.
@@ -21,6 +21,9 @@ const ACCOUNT: &str = "hyperfleet-operator";
 /// Whose fields all of this is.
 const WRITER: &str = "hyperfleet-up";
 
+/// Roles for people, as they are installed into any cluster.
+const PEOPLE: &str = include_str!("../../../../deploy/rbac/users.yaml");
+
 /// Puts everything into the cluster; returns who the operator is.
 pub(super) async fn furnish(admin: &Client) -> Result<User, SingleError> {
     for crd in api::crds() {
@@ -30,7 +33,8 @@ pub(super) async fn furnish(admin: &Client) -> Result<User, SingleError> {
     apply(admin, json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata })).await?;
     let metadata = json!({ "name": ACCOUNT, "namespace": NAMESPACE });
     let account = apply(admin, json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata })).await?;
-    for role in roles() {
+    let people: Vec<Value> = serde_saphyr::from_multiple(PEOPLE).expect("what we generate is YAML");
+    for role in roles().into_iter().chain(people) {
         apply(admin, role).await?;
     }
     Ok(User::account(NAMESPACE, ACCOUNT, account.metadata.uid.as_deref().unwrap_or_default()))

@@ -118,7 +118,8 @@ fn said(object: &Value) -> Value {
 
 /// What everybody sees of the object, and how many machines were asked for.
 fn outcome(state: &State, plural: &str) -> Value {
-    let objects = state.of(&resource(plural)).map(|(object, value)| (object.name.clone(), said(value)));
+    let resource = resource(plural);
+    let objects = state.of(&resource).map(|(object, value)| (object.name.clone(), said(value)));
     let machines = state.of("machineclaims.hypervisor.hyperfleet.io").count();
     json!({ "said": Value::Object(objects.collect()), "machines": machines })
 }
@@ -209,7 +210,8 @@ fn made(seed: u64, plural: &str, collection: &str, sample: &Value, which: impl F
         if !world.quiet(Duration::from_secs(150), Duration::from_hours(3), unrest).await {
             made.failures.push(format!("no rest\n{}", world.report()));
         }
-        for (object, value) in world.state().of(&resource(plural)) {
+        let (state, resource) = (world.state(), resource(plural));
+        for (object, value) in state.of(&resource) {
             let generation = &value["metadata"]["generation"];
             let conditions = value["status"]["conditions"].as_array().cloned().unwrap_or_default();
             let told = !conditions.is_empty() && conditions.iter().all(|one| one["observedGeneration"] == *generation);

@@ -8,6 +8,8 @@ use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Read as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use redb::backends::InMemoryBackend;
 use redb::{Database, DatabaseError, StorageBackend as _};
@@ -35,7 +37,14 @@ pub(super) fn examine(path: &Path) -> Result<(), String> {
     }
     // The bytes of a file that is no database at all can lead anywhere.
     let verdict = catch_unwind(AssertUnwindSafe(|| {
-        Database::builder().set_cache_size(CACHE).create_with_backend(copy)?.check_integrity()
+        let repaired = Arc::new(AtomicBool::new(false));
+        let note = Arc::clone(&repaired);
+        let mut builder = Database::builder();
+        builder.set_cache_size(CACHE).set_repair_callback(move |_| note.store(true, Ordering::Relaxed));
+        let mut database = builder.create_with_backend(copy)?;
+        // What a killed process left is put right as it is opened, and every checksum is looked at for that. With two-phase
+        // commits it is not put right by going back.
+        if repaired.load(Ordering::Relaxed) { Ok(true) } else { database.check_integrity() }
     }));
     match verdict {
         Ok(Ok(true)) => Ok(()),

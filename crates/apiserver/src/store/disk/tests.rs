@@ -1,5 +1,6 @@
 //! What was committed is there for whoever comes next, whatever became of the one before.
 
+use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use proptest::prelude::*;
@@ -132,7 +133,7 @@ fn a_file_of_a_later_program_is_not_touched() {
 }
 
 #[test]
-fn a_backup_has_everything_and_overwrites_nothing() {
+fn a_backup_has_everything_and_whoever_watched_what_came_after_it_begins_anew() {
     let (directory, path) = place();
     let mut store = open(&path);
     for name in ["a", "b", "c"] {
@@ -140,10 +141,38 @@ fn a_backup_has_everything_and_overwrites_nothing() {
     }
     act(&mut store, "b", None);
     let copy = directory.path().join("backup.redb");
-    Disk::save(&copy, &store.saved()).unwrap();
-    let restored = open(&copy);
-    assert_eq!(restored.list(&configmaps(), None), store.list(&configmaps(), None));
-    assert_eq!(restored.revision(), store.revision());
-    let refused = Disk::save(&copy, &store.saved()).unwrap_err().to_string();
-    assert!(refused.contains("exists already: name a file that does not"), "{refused}");
+    fs::write(&copy, Disk::image(&store.saved()).unwrap()).unwrap();
+    act(&mut store, "d", Some("after it was taken"));
+    let watched = store.revision();
+    let mut restored = open(&copy);
+    assert!(restored.list(&configmaps(), None).len() == 2);
+    assert!(matches!(restored.journal().after(watched), Err(OutOfReach::Compacted { .. })));
+    act(&mut restored, "e", Some("after it was restored"));
+    let (held, revision) = (restored.list(&configmaps(), None), restored.revision());
+    drop(restored);
+    let again = open(&copy);
+    assert_eq!((again.list(&configmaps(), None), again.revision()), (held, revision), "it leaps once");
+}
+
+#[test]
+fn another_file_in_the_place_of_one_that_failed_is_not_written_to() {
+    let (directory, path) = place();
+    let (other, away) = (directory.path().join("other.redb"), directory.path().join("away.redb"));
+    act(&mut open(&other), "theirs", Some("theirs"));
+    let mut disk = Disk::open(&path, HISTORY).unwrap();
+    let entry = |revision| {
+        let after = Arc::new(Record::new(&json!("ours"), revision));
+        Entry { revision, resource: configmaps(), key: Key::new("default", "ours"), change: Change::Added { after } }
+    };
+    disk.commit(&entry(5)).unwrap();
+    // As after a write that failed.
+    disk.database = None;
+    fs::rename(&path, &away).unwrap();
+    assert!(disk.commit(&entry(6)).is_err(), "there is no file");
+    assert!(!path.exists(), "none is made in its place");
+    fs::copy(&other, &path).unwrap();
+    let refused = disk.commit(&entry(6)).unwrap_err().to_string();
+    assert!(refused.contains("is not the file that was open: put that one back"), "{refused}");
+    fs::rename(&away, &path).unwrap();
+    disk.commit(&entry(6)).unwrap();
 }

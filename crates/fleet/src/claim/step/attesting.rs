@@ -8,8 +8,7 @@ use super::super::observed::{Life, Observed, Sight};
 use super::super::{ClaimPlan, limit, tell};
 
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> ClaimPlan {
-    let revoked = observed.status().bootstrap.as_ref().is_some_and(|record| record.state == BootstrapState::Revoked);
-    if revoked {
+    if is_revoked(observed) {
         let message = "the token of this machine was presented by somebody else as well; nobody is believed any more";
         return Plan { status: Some(tell::doomed(observed, Reason::AttestationFailed, message)), ..Plan::rest() };
     }
@@ -17,6 +16,11 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> ClaimPlan {
         return plan;
     }
     Plan::wait(limit::next(observed, now))
+}
+
+/// Whether its token was shown by two, so that neither is believed any more. The machine may have had work before.
+pub(super) fn is_revoked(observed: &Observed) -> bool {
+    observed.status().bootstrap.as_ref().is_some_and(|record| record.state == BootstrapState::Revoked)
 }
 
 /// The end of a VM that ran and does not any more.

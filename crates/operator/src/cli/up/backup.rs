@@ -1,6 +1,6 @@
 //! `hyperfleet up backup`: everything as it is now, in a new file, while the server runs or not.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -39,8 +39,8 @@ pub(super) async fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     ensure!(fs::exists(directory)?, "there is no data directory {}", directory.display());
     let folder = Folder::open(directory)?;
     ensure!(!fs::exists(file)?, "{} exists already: name a file that does not", file.display());
-    match ask(&folder.socket()).await {
-        Ok(bytes) => write(file, &bytes).with_context(|| format!("{} cannot be written", file.display()))?,
+    let bytes = match ask(&folder.socket()).await {
+        Ok(bytes) => bytes,
         // Nobody listens: nobody runs.
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
             ensure!(
@@ -48,10 +48,11 @@ pub(super) async fn run(matches: &ArgMatches) -> anyhow::Result<()> {
                 "{} holds no state.redb: nothing was ever kept in it",
                 directory.display()
             );
-            Disk::save(file, &Disk::open(&folder.state(), crate::single::HISTORY)?.load()?)?;
+            Disk::image(&Disk::open(&folder.state(), crate::single::HISTORY)?.load()?)?
         }
         Err(error) => return Err(error).context("the running server gives no backup"),
-    }
+    };
+    write(file, &bytes).with_context(|| format!("{} cannot be written", file.display()))?;
     let Saved { revision, objects, .. } = Disk::open(file, 0)?.load()?;
     let (count, shown) = (objects.len(), file.display());
     Ok(print::out(&format!("{shown} holds {count} objects as they were at revision {revision}\n"))?)
@@ -60,7 +61,10 @@ pub(super) async fn run(matches: &ArgMatches) -> anyhow::Result<()> {
 /// Writes a new file that only its owner reads; a part of one is removed again.
 fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // The name of a new file is kept by its directory.
+    let written =
+        file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| File::open(folder)?.sync_all());
     if written.is_err() {
         let _ = fs::remove_file(path);
     }

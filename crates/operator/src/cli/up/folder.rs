@@ -6,12 +6,13 @@
 //! ```
 
 use std::fs::{self, DirBuilder, Permissions};
+use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 
-use crate::single::{backup, files};
+use crate::single::files;
 
 /// A data directory.
 pub(super) struct Folder {
@@ -56,21 +57,23 @@ impl Folder {
         self.path.join("backup.sock")
     }
 
+    /// Writes the kubeconfig; one that is right is left alone, so that a full disk is no reason not to start.
     pub(super) fn write_kubeconfig(&self, text: &str) -> anyhow::Result<()> {
         let path = self.kubeconfig();
+        if fs::read_to_string(&path).is_ok_and(|there| there == text) {
+            return Ok(());
+        }
         files::replace(&path, text.as_bytes()).with_context(|| format!("{} cannot be written", path.display()))
     }
 
     /// Removes what a process that was killed has left.
     pub(super) fn sweep(&self) -> anyhow::Result<()> {
-        for entry in fs::read_dir(&self.path)? {
-            let entry = entry?;
-            let name = entry.file_name();
-            if entry.path() == self.socket() || name.to_string_lossy().starts_with(backup::PREFIX) {
-                fs::remove_file(entry.path()).with_context(|| format!("{} is left over", entry.path().display()))?;
+        match fs::remove_file(self.socket()) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("{} is left over", self.socket().display()))
             }
+            Ok(()) | Err(_) => Ok(()),
         }
-        Ok(())
     }
 
     /// Removes what is of use only while the process runs.

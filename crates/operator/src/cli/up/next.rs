@@ -37,10 +37,22 @@ pub(super) fn steps(single: &Single, folder: &Folder, effective: &Effective, ren
          {warning}  export KUBECONFIG={}\n  kubectl get runnerpools,runnerjobs,machineclaims -A\n\n\
          VMs         {machines}\n\
          webhooks    {}\n\
+         console     {}\n\
          backup      hyperfleet up backup --data-dir {path} FILE\n\n",
         folder.kubeconfig().display(),
         webhooks(effective),
+        console(effective),
     )
+}
+
+fn console(effective: &Effective) -> String {
+    let secure = effective.text("metrics.secure") != "false";
+    let scheme = if secure { "https" } else { "http" };
+    match effective.bind("metrics.bindAddress") {
+        Bind::Off => "off; --metrics-bind-address :8443 shows it".to_owned(),
+        Bind::Any(port) => format!("{scheme}://<this machine>:{port}/console/ (docs/guide/console.md says who may look)"),
+        Bind::At(address) => format!("{scheme}://{address}/console/ (docs/guide/console.md says who may look)"),
+    }
 }
 
 fn webhooks(effective: &Effective) -> String {

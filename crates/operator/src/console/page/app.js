@@ -132,7 +132,10 @@ function enter(why) {
   stream.stop();
   link("off");
   write($("place"), "");
+  // Nothing of what was shown stays, seen or not.
   for (const part of PARTS) store[part].clear();
+  $("detail").close();
+  for (const view of Object.values(views)) view.draw(store, Infinity);
   $("token").focus();
 }
 

@@ -13,7 +13,7 @@ export const token = {
   take() {
     const found = /^#token=([^&]+)/.exec(location.hash);
     if (!found) return false;
-    sessionStorage.setItem(NAME, decodeURIComponent(found[1]));
+    sessionStorage.setItem(NAME, decoded(found[1]));
     history.replaceState(null, "", `${location.pathname}#/overview`);
     return true;
   },
@@ -21,6 +21,15 @@ export const token = {
   set: (value) => sessionStorage.setItem(NAME, value),
   forget: () => sessionStorage.removeItem(NAME),
 };
+
+/** What stands in an address as it was meant; what no address can mean is taken as it is, and refused by the server. */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
 
 /** A connection that comes back by itself. `told(event)` hears of states and changes, `link(state)` of the connection itself. */
 export class Stream {
@@ -105,14 +114,18 @@ export class Stream {
       if (answer.status === 503 && answer.headers.has("retry-after")) return "full";
       if (!answer.ok) return "lost";
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-      let rest = "";
+      // What has no end yet, in the parts that it came in: a large state comes in many.
+      let rest = [];
       let heard = false;
       for (;;) {
         const { done, value } = await reader.read();
         alive();
         if (done) return heard ? "over" : "lost";
-        const blocks = (rest + value).split("\n\n");
-        rest = blocks.pop();
+        const seam = (rest.at(-1) ?? "").slice(-1) + value;
+        rest.push(value);
+        if (!seam.includes("\n\n")) continue;
+        const blocks = rest.join("").split("\n\n");
+        rest = [blocks.pop()];
         for (const block of blocks) {
           const event = parse(block);
           if (!event) continue;

@@ -2,6 +2,9 @@
 
 import { make, mark, write } from "./words.js";
 
+/** Time for rows in every frame, however long what comes before them took: else nothing would ever be shown. */
+const LEAST = 5;
+
 /**
  * columns: { title, className, cell(td, row, key, now), first?(td), by?(row, key), ages? }
  *   `first` builds what a cell keeps; `cell` writes into it; a column with `by` can be sorted; one with `ages` grows old.
@@ -81,8 +84,9 @@ export class Table {
     this.#empty.hidden = rows.length > 0;
     this.table.hidden = rows.length === 0;
     let next = this.#body.firstElementChild;
+    const end = Math.max(deadline, performance.now() + LEAST);
     for (const [, key, row] of keyed) {
-      if (performance.now() > deadline) return false;
+      if (performance.now() > end) return false;
       let line = this.#lines.get(key);
       if (!line) {
         line = this.#line(key);

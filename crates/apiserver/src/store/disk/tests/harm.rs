@@ -25,7 +25,7 @@ impl Ground {
 
     fn disk(&self) -> Disk {
         let ground = self.clone();
-        let open = move || Database::builder().set_cache_size(CACHE).create_with_backend(ground.clone());
+        let open = move |_| Database::builder().set_cache_size(CACHE).create_with_backend(ground.clone());
         Disk::over(Path::new("ground"), HISTORY, Box::new(open)).unwrap()
     }
 

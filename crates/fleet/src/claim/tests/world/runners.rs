@@ -195,6 +195,18 @@ fn arc_4632_vm_removal_does_not_wait_for_the_platform() {
     assert!(world.claim.is_none());
 }
 
+/// Whoever reads why a job died must not be told that the machine had none.
+#[test]
+fn a_token_stolen_from_a_machine_that_drains_is_told_as_that() {
+    let events = after_up(&[(0, Event::Give { told: false }), (0, Event::Drain), (0, Event::Steal)]);
+    let mut world = live(patient(), &events);
+    let_pass(&mut world, 5);
+    let claim = world.claim.clone().expect("its VM is being removed");
+    let (holds, reason, message) = said(status_of(&claim), ConditionType::Ready);
+    assert_eq!((holds, reason), ("False", "AttestationFailed"), "{message}");
+    come_to_rest(&mut world);
+}
+
 fn any_mint() -> impl Strategy<Value = Mint> {
     prop_oneof![
         6 => Just(Mint::Good),
@@ -250,6 +262,18 @@ fn any_runner_limits() -> impl Strategy<Value = Value> {
     })
 }
 
+/// A runner's whole life, in which anything may happen.
+fn any_life(limits: &Value, events: &[(i64, Event)]) -> Result<(), TestCaseError> {
+    let mut world = live(runner(limits), events);
+    come_to_rest(&mut world);
+    prop_assert_eq!(world.platform.traces(), [""; 0]);
+    for pair in phases(&world).windows(2) {
+        prop_assert!(follows(pair[0], pair[1]), "{:?} after {:?}", pair[1], pair[0]);
+    }
+    prop_assert!(world.history.len() < 30 + 8 * events.len(), "{} writes", world.history.len());
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
@@ -257,12 +281,18 @@ proptest! {
     fn p7_whatever_happens_nothing_is_left_at_the_hypervisor_nor_at_the_platform_and_no_started_job_is_killed(
         limits in any_runner_limits(), events in any_runner_events(),
     ) {
-        let mut world = live(runner(&limits), &events);
-        come_to_rest(&mut world);
-        prop_assert_eq!(world.platform.traces(), [""; 0]);
-        for pair in phases(&world).windows(2) {
-            prop_assert!(follows(pair[0], pair[1]), "{:?} after {:?}", pair[1], pair[0]);
-        }
-        prop_assert!(world.history.len() < 30 + 8 * events.len(), "{} writes", world.history.len());
+        any_life(&limits, &events)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(50_000))]
+
+    #[test]
+    #[ignore = "many lives: make soak"]
+    fn soak_p7_whatever_happens_nothing_is_left_and_no_started_job_is_killed(
+        limits in any_runner_limits(), events in any_runner_events(),
+    ) {
+        any_life(&limits, &events)?;
     }
 }
