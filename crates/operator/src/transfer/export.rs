@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use api::MachineClaim;
 use api::registry::annotation::{HOLD, IMPORTED};
 use chassis::Clock;
 use kube::Client;
@@ -15,6 +16,7 @@ use super::server::Server;
 use crate::bootstrap::AUTHORITY;
 use crate::chance::Chance;
 use crate::cli::VERSION;
+use crate::controllers::hypervisor_clusters::cluster_of;
 use crate::site::{OWNERSHIP, Ownership};
 
 /// The namespace of the operator: the one that has its key.
@@ -44,6 +46,7 @@ pub async fn freeze(client: &Client, home: &str, chance: &Chance) -> Result<(Str
     chance(&mut id);
     let id = hex::encode(&id);
     let Some(secret) = server.get(&place).await? else {
+        never_had_one(&server, home).await?;
         let mut fresh = json!(Ownership::fresh(chance));
         fresh["apiVersion"] = json!("v1");
         fresh["kind"] = json!("Secret");
@@ -59,6 +62,33 @@ pub async fn freeze(client: &Client, home: &str, chance: &Chance) -> Result<(Str
     }
     server.merge(&place, &secret, json!({ "metadata": { "annotations": { HOLD: hold(&id) } } })).await?;
     Ok((id, true))
+}
+
+/// Refuses to make a key for a fleet that has one, or had one: no machine of it would be known by another. It is the
+/// operator's own rule, and its own key is not the only one that there may be.
+async fn never_had_one(server: &Server, home: &str) -> Result<(), TransferError> {
+    let place = Place::secret(home, OWNERSHIP);
+    let homes = server.homes(OWNERSHIP).await?;
+    if !homes.is_empty() {
+        return Err(TransferError::refused(format!(
+            "there is no {place}, and a key in another namespace, so that this fleet's operator does not live in namespace \
+             {home}: say --operator-namespace {}",
+            homes.join(" or ")
+        )));
+    }
+    let claims = server.list("MachineClaim", None).await?.unwrap_or_default();
+    if let Some(holder) = claims.iter().find(|claim| has_machine(claim)).and_then(Place::of) {
+        return Err(TransferError::refused(format!(
+            "there is no {place}, and {holder} has a machine that was marked with the key in it: restore the Secret from \
+             a backup, or say where the operator lives with --operator-namespace"
+        )));
+    }
+    Ok(())
+}
+
+/// Whether a claim has a machine, as the operator judges it; one that cannot be read may have.
+fn has_machine(claim: &Value) -> bool {
+    serde_json::from_value::<MachineClaim>(claim.clone()).map_or(true, |claim| cluster_of(&claim).is_some())
 }
 
 /// Whether the fleet of the operator in this namespace is on hold.

@@ -253,6 +253,11 @@ async fn exported(world: &World) -> (Yard, Export) {
     (yard, export)
 }
 
+async fn namespace(person: &Person, name: &str) {
+    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+    person.create("/api/v1/namespaces", &namespace).await.unwrap();
+}
+
 #[test]
 fn a_fleet_is_not_brought_to_the_operator_of_another() {
     World::run(5, async |world: World| {
@@ -309,5 +314,25 @@ fn a_secret_that_comes_after_the_look_is_not_written_over() {
         assert!(error.contains("Secret default/pve is here already with other entries"), "{error}");
         assert_eq!(hand.get(&format!("{SECRETS}/pve")).await.unwrap(), before);
         assert!(phases(&hand).await.is_empty());
+    });
+}
+
+#[test]
+fn no_second_key_is_made_for_a_fleet_that_has_one_or_had_one() {
+    World::run(8, async |world: World| {
+        let (yard, ..) = fleet(&world, 40_000).await;
+        namespace(&yard.person, "other").await;
+        let (here, there) = (client_of(&world, "kube"), client_of(&world, "there"));
+        let error = freeze(&here, "other", &chance()).await.unwrap_err().to_string();
+        assert!(error.contains("namespace other") && error.contains("--operator-namespace default"), "{error}");
+        let made = yard.person.get("/api/v1/namespaces/other/secrets").await.unwrap();
+        assert_eq!(made["items"], json!([]), "nothing was written");
+        let (_, is_new) = freeze(&there, "default", &chance()).await.unwrap();
+        assert!(is_new, "a fleet that has no machines yet can be put on hold");
+        // The key is lost, and the machines are there.
+        yard.person.delete(&format!("{SECRETS}/hyperfleet-ownership")).await.unwrap();
+        let error = freeze(&here, "default", &chance()).await.unwrap_err().to_string();
+        assert!(error.contains("restore the Secret from a backup"), "{error}");
+        assert_eq!(yard.person.get(&format!("{SECRETS}/hyperfleet-ownership")).await.unwrap_err().code, 404);
     });
 }
