@@ -10,6 +10,7 @@ use providers::hex;
 use serde_json::{Value, json};
 
 use super::TransferError;
+use super::border::alone;
 use super::file::{Export, Header};
 use super::object::{KINDS, Place, annotation, held_for, hold, pack, pack_secret, secrets_of};
 use super::server::Server;
@@ -110,8 +111,8 @@ pub async fn thaw(client: &Client, home: &str) -> Result<bool, TransferError> {
     Ok(true)
 }
 
-/// Everything of a fleet that is on hold under `id`, in one namespace or in all, and the names of Secrets that are named and
-/// do not exist.
+/// Everything of a fleet that is on hold under `id`, in one namespace or in all, and what is to be said of it: Secrets that
+/// are named and do not exist, and what could not be checked.
 pub async fn gather(
     client: &Client,
     home: &str,
@@ -120,6 +121,7 @@ pub async fn gather(
     clock: Clock,
 ) -> Result<(Export, Vec<String>), TransferError> {
     let server = Server(client.clone());
+    let mut notes: Vec<String> = alone(client, namespace).await?.into_iter().collect();
     let mut objects = Vec::new();
     for kind in KINDS {
         let Some(found) = server.list(kind, namespace).await? else {
@@ -138,17 +140,17 @@ pub async fn gather(
     let named: BTreeSet<Place> = named.chain(own.iter().cloned()).collect();
     // The key comes first: whatever stops halfway has brought its mark.
     let (first, rest): (Vec<Place>, Vec<Place>) = named.into_iter().partition(|place| *place == own[0]);
-    let (mut secrets, mut missing) = (Vec::new(), Vec::new());
+    let mut secrets = Vec::new();
     for place in first.into_iter().chain(rest) {
         match server.get(&place).await? {
             Some(secret) => secrets.push(secret_of(&secret, &place, &own[0], id)),
-            None => missing.push(place.to_string()),
+            None => notes.push(format!("{place} is named and does not exist; it is not in the file.")),
         }
     }
     let header =
         Header { id: id.to_owned(), home: home.to_owned(), made: clock.now().to_string(), version: VERSION.to_owned() };
     let objects = objects.iter().map(|object| pack(object, id)).collect();
-    Ok((Export { header, secrets, objects }, missing))
+    Ok((Export { header, secrets, objects }, notes))
 }
 
 fn secret_of(secret: &Value, place: &Place, key: &Place, id: &str) -> Value {

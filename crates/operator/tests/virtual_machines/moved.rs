@@ -18,7 +18,7 @@ use sim::world::{Deed, Desk, Person, Scenario, World, crash_everywhere};
 use tower::ServiceBuilder;
 
 use crate::claims::{ours, there, until};
-use crate::yard::{CLAIMS, CLUSTERS, SECRETS, TEMPLATES, Yard};
+use crate::yard::{CLAIMS, CLUSTERS, SECRETS, TEMPLATES, Yard, template};
 
 /// The file, which outlives whoever writes it.
 type File = Arc<Mutex<Option<Export>>>;
@@ -334,5 +334,27 @@ fn no_second_key_is_made_for_a_fleet_that_has_one_or_had_one() {
         let error = freeze(&here, "default", &chance()).await.unwrap_err().to_string();
         assert!(error.contains("restore the Secret from a backup"), "{error}");
         assert_eq!(yard.person.get(&format!("{SECRETS}/hyperfleet-ownership")).await.unwrap_err().code, 404);
+    });
+}
+
+#[test]
+fn a_namespace_that_shares_its_cluster_with_another_is_not_exported_alone() {
+    World::run(9, async |world: World| {
+        let (yard, ..) = fleet(&world, 40_000).await;
+        namespace(&yard.person, "team").await;
+        let here = client_of(&world, "kube");
+        let (id, _) = freeze(&here, "default", &chance()).await.unwrap();
+        let gathered = async |part: Option<&str>| gather(&here, "default", &id, part, world.clock()).await;
+        gathered(Some("default")).await.unwrap();
+        let mut theirs = template("theirs");
+        theirs["spec"]["hypervisorClusterRef"]["namespace"] = json!("default");
+        yard.person.create(&TEMPLATES.replace("/default/", "/team/"), &theirs).await.unwrap();
+        for part in ["default", "team"] {
+            let error = gathered(Some(part)).await.unwrap_err().to_string();
+            let why = "HypervisorMachineTemplate team/theirs uses HypervisorCluster default/pve";
+            assert!(error.contains(why) && error.contains("--all-namespaces"), "{error}");
+        }
+        let (whole, _) = gathered(None).await.unwrap();
+        assert_eq!(whole.counts()["HypervisorMachineTemplate"], 2);
     });
 }
