@@ -13,6 +13,7 @@
 //!
 //! An import that ends early is repeated, and goes on where it was: every write is made only if it is still missing.
 
+mod border;
 mod export;
 mod file;
 mod hold;
@@ -21,6 +22,7 @@ mod object;
 mod server;
 mod tally;
 
+pub use border::alone;
 pub use export::{freeze, gather, home, is_held, thaw};
 pub use file::{Export, FileError, Header};
 pub use hold::{Hold, NOTICED};
@@ -46,5 +48,13 @@ pub enum TransferError {
 impl TransferError {
     fn refused(why: impl Into<String>) -> Self {
         Self::Refused(vec![why.into()])
+    }
+
+    /// Whether the API server does not let the caller do this.
+    fn is_forbidden(&self) -> bool {
+        match self {
+            Self::Server { source, .. } => matches!(&**source, kube::Error::Api(status) if status.is_forbidden()),
+            Self::Refused(_) => false,
+        }
     }
 }

@@ -7,6 +7,7 @@ use anyhow::Context;
 use chassis::Clock;
 use chassis::settings::{Effective, Setting, Source, environment};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use kube::Client;
 use providers::http::AddressPolicy;
 use runtime::host::{self, Launch};
 
@@ -39,7 +40,7 @@ operator: give it the same flags, environment or file.
 Exit codes:
   0  all is well; there may be advice
   1  something is broken
-  2  nothing is known to be broken, but something could not be checked";
+  2  nothing is known to be broken, but something could not be checked, or what it was told is wrong";
 
 const EXAMPLES: &str = "Examples:
   hyperfleet doctor -n ci
@@ -89,9 +90,9 @@ fn shared() -> impl Iterator<Item = &'static Setting> {
 }
 
 pub(super) async fn run(matches: &ArgMatches) -> anyhow::Result<ExitCode> {
-    let effective = settings(matches).await?;
-    let (client, namespace) = match reach(matches).await {
-        Ok(reached) => reached,
+    let (effective, client, namespace) = match begun(matches).await {
+        Ok(begun) => begun,
+        // It says nothing of what is looked at: 1 would.
         Err(error) => {
             print::error(&error);
             return Ok(ExitCode::from(2));
@@ -126,6 +127,13 @@ pub(super) async fn run(matches: &ArgMatches) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(chart.code()))
 }
 
+/// What everything else needs: settings that are right, and an API server.
+async fn begun(matches: &ArgMatches) -> anyhow::Result<(Effective, Client, String)> {
+    let effective = settings(matches).await?;
+    let (client, namespace) = reach(matches).await?;
+    Ok((effective, client, namespace))
+}
+
 /// The operator's settings, as far as they are known here.
 pub(super) async fn settings(matches: &ArgMatches) -> anyhow::Result<Effective> {
     let given = |setting: &Setting| Some((setting.flag.to_owned(), matches.get_one::<String>(setting.flag)?.clone()));
@@ -153,4 +161,21 @@ fn told(effective: &Effective) -> Option<String> {
 /// The addresses that hypervisors, or platforms, may have.
 pub(super) fn policy(effective: &Effective, whose: &str) -> AddressPolicy {
     controllers::ranges(effective, whose)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_setting_that_is_wrong_is_no_sign_that_something_is_broken() {
+        let folder = tempfile::tempdir().unwrap();
+        let (absent, strange) = (folder.path().join("absent.yaml"), folder.path().join("strange.yaml"));
+        std::fs::write(&strange, "bootstrap: {advertize: x}\n").unwrap();
+        let (absent, strange) = (absent.to_str().unwrap(), strange.to_str().unwrap());
+        for flags in [["--config", absent], ["--config", strange], ["--hypervisor-allowed-addresses", "everywhere"]] {
+            let matches = command().get_matches_from(["doctor"].iter().chain(&flags));
+            assert_eq!(run(&matches).await.unwrap(), ExitCode::from(2), "{flags:?}");
+        }
+    }
 }

@@ -90,15 +90,17 @@ pub(super) async fn run(matches: &ArgMatches) -> anyhow::Result<()> {
              for the time of the move (jobs go on), and `hyperfleet export --thaw` if you call it off"
         );
     }
+    let chosen = (!matches.get_flag("all-namespaces")).then_some(namespace.as_str());
+    // A fleet that is not exported after all has not been on hold for nothing.
+    transfer::alone(&client, chosen).await?;
     let (id, _) = transfer::freeze(&client, &home, &real_chance()).await?;
     // Also if it was before: that may have been a moment ago.
     print::note(&format!("The fleet is on hold (export {id}). Waiting until everybody has noticed ..."));
     tokio::time::sleep(NOTICED).await;
-    let everywhere = matches.get_flag("all-namespaces");
-    let chosen = (!everywhere).then_some(namespace.as_str());
-    let (export, missing) = transfer::gather(&client, &home, &id, chosen, Clock::system()).await?;
-    for secret in missing {
-        print::note(&format!("{secret} is named and does not exist; it is not in the file."));
+    let gathered = transfer::gather(&client, &home, &id, chosen, Clock::system()).await;
+    let (export, notes) = gathered.context("nothing was written; the fleet stays on hold")?;
+    for note in notes {
+        print::note(&note);
     }
     export.write(path).context("the export was not written; the fleet stays on hold")?;
     Ok(print::out(&told(&export, path))?)

@@ -1,27 +1,32 @@
 //! Hypervisors: whether each answers, as the right one, to us, and has what machines need.
 
+mod refused;
+mod rights;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use api::condition::find;
-use api::{Condition, ConditionType, HypervisorCluster, HypervisorMachineTemplate, Reason, SecretKey};
+use api::{Condition, ConditionType, HypervisorCluster, HypervisorMachineTemplate, Reason};
 use fleet::cluster::{self, Link, Observed};
 use fleet::orphan::Outlook;
 use fleet::template::Cluster;
 use jiff::SignedDuration;
 use providers::http::{Endpoint, Recorder, Trust, Unmetered};
-use providers::hypervisor::Missing;
 use providers::hypervisor::proxmox::Credentials;
 use runtime::Key;
 
 use super::chart::{About, Chart, Check, Severity};
 use super::clock::{self, Dates};
-use super::judge::{matter, reason, split};
+use super::judge::{reason, split};
 use super::kubernetes::Objects;
 use super::{Means, Sight, room, templates};
 use crate::controllers::hypervisor_clusters::{cluster_of, needs};
 use crate::site::{Complete, Dial, Login, Ownership, Secrets, Survey, over_the_network};
+
+pub(super) use refused::make_secret;
+use refused::refused;
 
 /// A certificate that ends sooner than this is worth a word.
 const SOON: SignedDuration = SignedDuration::from_hours(30 * 24);
@@ -194,15 +199,17 @@ fn usable(
     let verdict = judge(sight, cluster, login, Link::Up { settings, probe: survey.probe.clone() });
     let ready = verdict.as_ref().is_some_and(|verdict| verdict.status == "True");
     if !survey.missing.is_empty() {
-        privileges(survey, about, chart);
+        rights::missing(survey, about, chart);
     } else if survey.inventory.is_some() {
         chart.pass(Check::Privileges, about, format!("{} may do everything that is needed", survey.identity));
     }
-    if ready {
-        let message = verdict.map(|verdict| verdict.message).unwrap_or_default();
-        advice(&message, about, chart);
-    } else if verdict.as_ref().and_then(reason) != Some(Reason::InsufficientPrivileges) {
-        refused(cluster, about, verdict.as_ref(), chart);
+    let denied = verdict.as_ref().filter(|verdict| reason(verdict) == Some(Reason::InsufficientPrivileges));
+    match (ready, denied) {
+        (true, _) => advice(&verdict.map(|verdict| verdict.message).unwrap_or_default(), about, chart),
+        // What is missing was told above, privilege by privilege.
+        (false, Some(_)) if !survey.missing.is_empty() => {}
+        (false, Some(denied)) => rights::denied(&survey.identity, &denied.message, about, chart),
+        (false, None) => refused(cluster, about, verdict.as_ref(), chart),
     }
     ready
 }
@@ -221,91 +228,5 @@ fn advice(message: &str, about: &About, chart: &mut Chart) {
     }
 }
 
-/// Each privilege with the command that grants it.
-fn privileges(survey: &Survey, about: &About, chart: &mut Chart) {
-    let identity = &survey.identity;
-    let nothing = survey.inventory.as_ref().is_some_and(|found| found.vms.is_empty() && found.storages.is_empty());
-    if identity.contains('!') && nothing && survey.missing.iter().any(|missing| missing.required) {
-        let user = identity.split('!').next().unwrap_or_default();
-        let what = format!(
-            "the token {identity} sees nothing at all: by privilege separation it has only the rights that it and its \
-             user {user} were both given"
-        );
-        let remedy = "run the pveum lines below: each names the user and the token";
-        chart.find(Severity::Broken, Check::Privileges, about, what, remedy);
-    }
-    for Missing { path, privileges, purpose, required, remedy } in &survey.missing {
-        let severity = if *required { Severity::Broken } else { Severity::Advice };
-        let names: Vec<&str> = privileges.iter().map(String::as_str).collect();
-        let what = format!("{identity} lacks {} on {path}, to {purpose}", names.join(", "));
-        chart.find(severity, Check::Privileges, about, what, remedy.clone());
-    }
-}
-
-/// Why a cluster cannot be used.
-fn refused(cluster: &HypervisorCluster, about: &About, verdict: Option<&Condition>, chart: &mut Chart) {
-    let message = verdict.map_or("nothing is known of it", |verdict| verdict.message.as_str());
-    let (endpoint, pool) =
-        (cluster.spec.endpoint.as_str(), cluster.spec.proxmox.as_ref().and_then(|p| p.pool.as_ref()));
-    let (what, told) = split(message);
-    let all = |remedy: String| (message.to_owned(), remedy);
-    let edit = |field: &str| format!("{}    # {field}", about.edit());
-    let (check, (what, remedy)) = match verdict.and_then(reason) {
-        Some(Reason::CredentialsMissing) => (Check::Credentials, (what, create_secret(cluster, about))),
-        Some(Reason::CredentialsInvalid) => (Check::Credentials, all(create_secret(cluster, about))),
-        Some(Reason::AuthenticationFailed) => {
-            let renew = "pveum user token remove USER TOKEN; pveum user token add USER TOKEN    # then put the secret it \
-                         prints into the Secret:";
-            (Check::Credentials, (matter(message), format!("{renew}\n{}", create_secret(cluster, about))))
-        }
-        Some(Reason::TlsVerificationFailed) => {
-            let remedy = format!(
-                "scp root@{}:/etc/pve/pve-root-ca.pem ca.crt    # and put it into the Secret that spec.tls.caCertificate \
-                 names; or spec.tls.fingerprint from: pvenode cert info",
-                host(endpoint)
-            );
-            (Check::Certificate, (matter(message), remedy))
-        }
-        Some(Reason::Unreachable | Reason::ConnectionFailed) => {
-            let remedy =
-                format!("curl -k {endpoint}/api2/json    # 401 is right; else correct spec.endpoint: {}", about.edit());
-            (Check::Endpoint, (matter(message), remedy))
-        }
-        Some(Reason::PoolNotFound) => {
-            let pool = pool.map(ToString::to_string).unwrap_or_default();
-            (Check::ResourcePool, (what, format!("pveum pool add {pool}    # or name another in spec.proxmox.pool")))
-        }
-        Some(Reason::NodesMissing) => (Check::Nodes, all(edit("spec.nodes"))),
-        Some(_) | None => (Check::Endpoint, if told.is_empty() { all(about.edit()) } else { (what, told) }),
-    };
-    chart.find(Severity::Broken, check, about, what, remedy);
-}
-
-fn host(endpoint: &str) -> &str {
-    let place = endpoint.split("://").last().unwrap_or_default();
-    place.split(['/', ':']).next().unwrap_or_default()
-}
-
-/// The command that makes the Secret that a cluster names, with all of its entries.
-fn create_secret(cluster: &HypervisorCluster, about: &About) -> String {
-    let api::Credentials { token_id, token_secret, username, password } = &cluster.spec.credentials;
-    let ca = cluster.spec.tls.as_ref().and_then(|tls| tls.ca_certificate.as_ref());
-    let keys: Vec<&SecretKey> = [token_id, token_secret, username, password].into_iter().flatten().chain(ca).collect();
-    make_secret(&about.namespace, &keys)
-}
-
-/// The command that makes Secrets with these entries, out of files so that nothing secret is in a command line.
-pub(super) fn make_secret(namespace: &str, keys: &[&SecretKey]) -> String {
-    let mut secrets: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for key in keys {
-        secrets.entry(key.name.as_str()).or_default().push(key.key.as_str());
-    }
-    let line = |(name, entries): (&str, Vec<&str>)| {
-        let entries: Vec<String> = entries.iter().map(|entry| format!("--from-file={entry}=FILE")).collect();
-        format!(
-            "kubectl -n {namespace} create secret generic {name} {} --dry-run=client -o yaml | kubectl apply -f -",
-            entries.join(" ")
-        )
-    };
-    secrets.into_iter().map(line).collect::<Vec<_>>().join("\n")
-}
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use api::MachineClaim;
 use api::registry::annotation::{HOLD, IMPORTED};
 use chassis::Clock;
 use kube::Client;
@@ -9,12 +10,14 @@ use providers::hex;
 use serde_json::{Value, json};
 
 use super::TransferError;
+use super::border::alone;
 use super::file::{Export, Header};
 use super::object::{KINDS, Place, annotation, held_for, hold, pack, pack_secret, secrets_of};
 use super::server::Server;
 use crate::bootstrap::AUTHORITY;
 use crate::chance::Chance;
 use crate::cli::VERSION;
+use crate::controllers::hypervisor_clusters::cluster_of;
 use crate::site::{OWNERSHIP, Ownership};
 
 /// The namespace of the operator: the one that has its key.
@@ -44,6 +47,7 @@ pub async fn freeze(client: &Client, home: &str, chance: &Chance) -> Result<(Str
     chance(&mut id);
     let id = hex::encode(&id);
     let Some(secret) = server.get(&place).await? else {
+        never_had_one(&server, home).await?;
         let mut fresh = json!(Ownership::fresh(chance));
         fresh["apiVersion"] = json!("v1");
         fresh["kind"] = json!("Secret");
@@ -59,6 +63,33 @@ pub async fn freeze(client: &Client, home: &str, chance: &Chance) -> Result<(Str
     }
     server.merge(&place, &secret, json!({ "metadata": { "annotations": { HOLD: hold(&id) } } })).await?;
     Ok((id, true))
+}
+
+/// Refuses to make a key for a fleet that has one, or had one: no machine of it would be known by another. It is the
+/// operator's own rule, and its own key is not the only one that there may be.
+async fn never_had_one(server: &Server, home: &str) -> Result<(), TransferError> {
+    let place = Place::secret(home, OWNERSHIP);
+    let homes = server.homes(OWNERSHIP).await?;
+    if !homes.is_empty() {
+        return Err(TransferError::refused(format!(
+            "there is no {place}, and a key in another namespace, so that this fleet's operator does not live in namespace \
+             {home}: say --operator-namespace {}",
+            homes.join(" or ")
+        )));
+    }
+    let claims = server.list("MachineClaim", None).await?.unwrap_or_default();
+    if let Some(holder) = claims.iter().find(|claim| has_machine(claim)).and_then(Place::of) {
+        return Err(TransferError::refused(format!(
+            "there is no {place}, and {holder} has a machine that was marked with the key in it: restore the Secret from \
+             a backup, or say where the operator lives with --operator-namespace"
+        )));
+    }
+    Ok(())
+}
+
+/// Whether a claim has a machine, as the operator judges it; one that cannot be read may have.
+fn has_machine(claim: &Value) -> bool {
+    serde_json::from_value::<MachineClaim>(claim.clone()).map_or(true, |claim| cluster_of(&claim).is_some())
 }
 
 /// Whether the fleet of the operator in this namespace is on hold.
@@ -80,8 +111,8 @@ pub async fn thaw(client: &Client, home: &str) -> Result<bool, TransferError> {
     Ok(true)
 }
 
-/// Everything of a fleet that is on hold under `id`, in one namespace or in all, and the names of Secrets that are named and
-/// do not exist.
+/// Everything of a fleet that is on hold under `id`, in one namespace or in all, and what is to be said of it: Secrets that
+/// are named and do not exist, and what could not be checked.
 pub async fn gather(
     client: &Client,
     home: &str,
@@ -90,6 +121,7 @@ pub async fn gather(
     clock: Clock,
 ) -> Result<(Export, Vec<String>), TransferError> {
     let server = Server(client.clone());
+    let mut notes: Vec<String> = alone(client, namespace).await?.into_iter().collect();
     let mut objects = Vec::new();
     for kind in KINDS {
         let Some(found) = server.list(kind, namespace).await? else {
@@ -108,17 +140,17 @@ pub async fn gather(
     let named: BTreeSet<Place> = named.chain(own.iter().cloned()).collect();
     // The key comes first: whatever stops halfway has brought its mark.
     let (first, rest): (Vec<Place>, Vec<Place>) = named.into_iter().partition(|place| *place == own[0]);
-    let (mut secrets, mut missing) = (Vec::new(), Vec::new());
+    let mut secrets = Vec::new();
     for place in first.into_iter().chain(rest) {
         match server.get(&place).await? {
             Some(secret) => secrets.push(secret_of(&secret, &place, &own[0], id)),
-            None => missing.push(place.to_string()),
+            None => notes.push(format!("{place} is named and does not exist; it is not in the file.")),
         }
     }
     let header =
         Header { id: id.to_owned(), home: home.to_owned(), made: clock.now().to_string(), version: VERSION.to_owned() };
     let objects = objects.iter().map(|object| pack(object, id)).collect();
-    Ok((Export { header, secrets, objects }, missing))
+    Ok((Export { header, secrets, objects }, notes))
 }
 
 fn secret_of(secret: &Value, place: &Place, key: &Place, id: &str) -> Value {

@@ -110,18 +110,22 @@ impl<'a> Import<'a> {
     /// Puts the key here, on hold, and waits until everybody who runs has noticed; whether it is new.
     async fn seize(&self) -> Result<bool, TransferError> {
         let place = self.key();
-        let secret = self.export.secrets.iter().find(|secret| self.place_of(secret).as_ref() == Some(&place));
-        let Some(secret) = secret else { return Err(TransferError::refused("the file has no ownership key")) };
-        let mut wanted = unpack(secret, None);
+        let mut wanted = unpack(self.brought().map_err(TransferError::refused)?, None);
         wanted["metadata"]["namespace"] = json!(self.home);
         wanted["metadata"]["annotations"][HOLD] = json!(hold(&self.export.header.id));
         let (live, is_new) = self.server.create(&place, &wanted).await?;
-        if is_new || annotation(&live, HOLD).is_none() {
-            let words = json!({ "metadata": { "annotations": { HOLD: hold(&self.export.header.id) } } });
-            self.change(&place, |live| annotation(live, HOLD).is_none().then(|| words.clone())).await?;
+        if is_new {
             tokio::time::sleep(NOTICED).await;
+            return Ok(true);
         }
-        Ok(is_new)
+        // Somebody may have put it here since everything was looked at.
+        match self.judge_key(&live).map_err(TransferError::refused)? {
+            Verdict::Begun => Ok(false),
+            Verdict::Done | Verdict::New => Err(TransferError::refused(format!(
+                "somebody else has imported this export in this moment, and {place} is not on hold any more: nothing is left to \
+                 do here"
+            ))),
+        }
     }
 
     /// Puts a Secret here.
@@ -136,7 +140,11 @@ impl<'a> Import<'a> {
         if live["data"] == wanted["data"] {
             return Ok(Fate::Kept);
         }
-        // Only the authority of an operator that has no machines yet; everything else was refused before.
+        // Only the authority of an operator that has no machines yet. Everything else was refused before, and is if it came
+        // since.
+        if let Some(problem) = self.secret_here(secret).await? {
+            return Err(TransferError::refused(problem));
+        }
         self.server.merge(&place, &live, json!({ "data": wanted["data"] })).await?;
         Ok(Fate::Completed)
     }

@@ -56,9 +56,15 @@ async fn a_fleet_moves_to_a_real_cluster_while_its_machines_work() {
     here.phase("Busy", JOBS + 2, || source.output()).await;
     let before = vms(&works.town).await;
 
+    // A slip of the pen puts nothing on hold.
+    let (file, home) = (works.town.files().join("fleet.yaml"), works.town.namespace.as_str());
+    let slip = ["export", "--freeze", "-n", home, "--operator-namespace", "default", "-o", &text(&file)];
+    let (well, said) = here.hyperfleet(&slip).await;
+    assert!(!well && said.contains(&format!("--operator-namespace {home}")), "{said}");
+    assert!(!file.exists() && !source.output().contains("this fleet is on hold"), "{}", source.output());
+
     // It moves.
     let watch = Stopwatch::start();
-    let file = works.town.files().join("fleet.yaml");
     let told = here.export(&file).await;
     assert!(told.contains("MachineClaim               5") && told.contains("holds secrets"), "{told}");
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);

@@ -18,7 +18,7 @@ use sim::world::{Deed, Desk, Person, Scenario, World, crash_everywhere};
 use tower::ServiceBuilder;
 
 use crate::claims::{ours, there, until};
-use crate::yard::{CLAIMS, CLUSTERS, SECRETS, TEMPLATES, Yard};
+use crate::yard::{CLAIMS, CLUSTERS, SECRETS, TEMPLATES, Yard, template};
 
 /// The file, which outlives whoever writes it.
 type File = Arc<Mutex<Option<Export>>>;
@@ -28,10 +28,13 @@ fn client(desk: &Desk, kube: &str) -> Client {
     Client::new(ServiceBuilder::new().layer(guard).service(desk.line(kube)), "default")
 }
 
+fn chance() -> Chance {
+    Arc::new(|bytes| bytes.fill(7))
+}
+
 /// What `hyperfleet export --freeze` does.
 async fn export(from: &Client, clock: Clock) -> Result<Export, TransferError> {
-    let chance: Chance = Arc::new(|bytes| bytes.fill(7));
-    let (id, is_new) = freeze(from, "default", &chance).await?;
+    let (id, is_new) = freeze(from, "default", &chance()).await?;
     if is_new {
         tokio::time::sleep(NOTICED).await;
     }
@@ -233,6 +236,28 @@ fn an_export_that_is_applied_by_hand_and_freed_by_hand_harms_nothing() {
     World::run(4, async |world: World| by_hand(world, true, false).await);
 }
 
+fn key_of_another() -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "hyperfleet-ownership" },
+        "stringData": { "operator-id": "0123456789abcdef", "key": "k".repeat(32) },
+    })
+}
+
+/// A fleet that was exported.
+async fn exported(world: &World) -> (Yard, Export) {
+    let (yard, ..) = fleet(world, 40_000).await;
+    let file = File::default();
+    mover(world, &file, false);
+    yard.pass(20).await;
+    let export = file.lock().unwrap().clone().unwrap();
+    (yard, export)
+}
+
+async fn namespace(person: &Person, name: &str) {
+    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+    person.create("/api/v1/namespaces", &namespace).await.unwrap();
+}
+
 #[test]
 fn a_fleet_is_not_brought_to_the_operator_of_another() {
     World::run(5, async |world: World| {
@@ -241,11 +266,7 @@ fn a_fleet_is_not_brought_to_the_operator_of_another() {
         mover(&world, &file, false);
         yard.pass(20).await;
         let export = file.lock().unwrap().clone().unwrap();
-        let other = json!({
-            "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "hyperfleet-ownership" },
-            "stringData": { "operator-id": "0123456789abcdef", "key": "k".repeat(32) },
-        });
-        hand.create(SECRETS, &other).await.unwrap();
+        hand.create(SECRETS, &key_of_another()).await.unwrap();
         let before = hand.get(SECRETS).await.unwrap();
         let error = import(&client_of(&world, "there"), &export).await.unwrap_err().to_string();
         assert!(error.contains("the key of another fleet"), "{error}");
@@ -258,5 +279,82 @@ fn a_fleet_is_not_brought_to_the_operator_of_another() {
         yard.person.delete(&format!("{CLAIMS}/a")).await.unwrap();
         watch(&yard, &pve, 120, &machines).await;
         assert_eq!(ours(&pve).len(), 1, "{}", world.text());
+    });
+}
+
+#[test]
+fn a_key_that_comes_between_the_look_and_the_first_write_is_not_taken_for_the_fleets() {
+    World::run(6, async |world: World| {
+        let (_yard, export) = exported(&world).await;
+        let (there, hand) = (client_of(&world, "there"), world.person("hand", "there"));
+        let import = Import::new(&there, &export, None, false);
+        assert_eq!(import.check().await.unwrap(), Verdict::New);
+        hand.create(SECRETS, &key_of_another()).await.unwrap();
+        let before = hand.get(SECRETS).await.unwrap();
+        let error = import.run().await.unwrap_err().to_string();
+        assert!(error.contains("the key of another fleet"), "{error}");
+        assert_eq!(hand.get(SECRETS).await.unwrap()["items"], before["items"], "nothing was written");
+        assert!(phases(&hand).await.is_empty());
+    });
+}
+
+#[test]
+fn a_secret_that_comes_after_the_look_is_not_written_over() {
+    World::run(7, async |world: World| {
+        let (_yard, export) = exported(&world).await;
+        let (there, hand) = (client_of(&world, "there"), world.person("hand", "there"));
+        let import = Import::new(&there, &export, None, false);
+        assert_eq!(import.check().await.unwrap(), Verdict::New);
+        let theirs = json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "pve" }, "stringData": { "id": "another" },
+        });
+        hand.create(SECRETS, &theirs).await.unwrap();
+        let before = hand.get(&format!("{SECRETS}/pve")).await.unwrap();
+        let error = import.run().await.unwrap_err().to_string();
+        assert!(error.contains("Secret default/pve is here already with other entries"), "{error}");
+        assert_eq!(hand.get(&format!("{SECRETS}/pve")).await.unwrap(), before);
+        assert!(phases(&hand).await.is_empty());
+    });
+}
+
+#[test]
+fn no_second_key_is_made_for_a_fleet_that_has_one_or_had_one() {
+    World::run(8, async |world: World| {
+        let (yard, ..) = fleet(&world, 40_000).await;
+        namespace(&yard.person, "other").await;
+        let (here, there) = (client_of(&world, "kube"), client_of(&world, "there"));
+        let error = freeze(&here, "other", &chance()).await.unwrap_err().to_string();
+        assert!(error.contains("namespace other") && error.contains("--operator-namespace default"), "{error}");
+        let made = yard.person.get("/api/v1/namespaces/other/secrets").await.unwrap();
+        assert_eq!(made["items"], json!([]), "nothing was written");
+        let (_, is_new) = freeze(&there, "default", &chance()).await.unwrap();
+        assert!(is_new, "a fleet that has no machines yet can be put on hold");
+        // The key is lost, and the machines are there.
+        yard.person.delete(&format!("{SECRETS}/hyperfleet-ownership")).await.unwrap();
+        let error = freeze(&here, "default", &chance()).await.unwrap_err().to_string();
+        assert!(error.contains("restore the Secret from a backup"), "{error}");
+        assert_eq!(yard.person.get(&format!("{SECRETS}/hyperfleet-ownership")).await.unwrap_err().code, 404);
+    });
+}
+
+#[test]
+fn a_namespace_that_shares_its_cluster_with_another_is_not_exported_alone() {
+    World::run(9, async |world: World| {
+        let (yard, ..) = fleet(&world, 40_000).await;
+        namespace(&yard.person, "team").await;
+        let here = client_of(&world, "kube");
+        let (id, _) = freeze(&here, "default", &chance()).await.unwrap();
+        let gathered = async |part: Option<&str>| gather(&here, "default", &id, part, world.clock()).await;
+        gathered(Some("default")).await.unwrap();
+        let mut theirs = template("theirs");
+        theirs["spec"]["hypervisorClusterRef"]["namespace"] = json!("default");
+        yard.person.create(&TEMPLATES.replace("/default/", "/team/"), &theirs).await.unwrap();
+        for part in ["default", "team"] {
+            let error = gathered(Some(part)).await.unwrap_err().to_string();
+            let why = "HypervisorMachineTemplate team/theirs uses HypervisorCluster default/pve";
+            assert!(error.contains(why) && error.contains("--all-namespaces"), "{error}");
+        }
+        let (whole, _) = gathered(None).await.unwrap();
+        assert_eq!(whole.counts()["HypervisorMachineTemplate"], 2);
     });
 }

@@ -62,23 +62,34 @@ impl Import<'_> {
         Ok(missing)
     }
 
+    /// The key that the file brings.
+    pub(super) fn brought(&self) -> Result<&Value, String> {
+        let key = self.key();
+        let brought = self.export.secrets.iter().find(|secret| self.place_of(secret).as_ref() == Some(&key));
+        brought.ok_or_else(|| format!("the file has no Secret {OWNERSHIP}, without which no machine is anybody's"))
+    }
+
     /// How it stands with the key here; the problem if the fleet cannot come.
     async fn key_here(&self) -> Result<Result<Verdict, String>, TransferError> {
-        let (place, id) = (self.key(), self.export.header.id.as_str());
-        let brought = self.export.secrets.iter().find(|secret| self.place_of(secret).as_ref() == Some(&place));
-        let Some(brought) = brought else {
-            return Ok(Err(format!("the file has no Secret {OWNERSHIP}, without which no machine is anybody's")));
-        };
-        let Some(live) = self.server.get(&place).await? else { return Ok(Ok(Verdict::New)) };
+        if let Err(problem) = self.brought() {
+            return Ok(Err(problem));
+        }
+        let live = self.server.get(&self.key()).await?;
+        Ok(live.map_or(Ok(Verdict::New), |live| self.judge_key(&live)))
+    }
+
+    /// What a key that is here already means; the problem if the fleet cannot come.
+    pub(super) fn judge_key(&self, live: &Value) -> Result<Verdict, String> {
+        let (place, id, brought) = (self.key(), self.export.header.id.as_str(), self.brought()?);
         if live["data"] != brought["data"] {
-            return Ok(Err(format!(
+            return Err(format!(
                 "{place} is the key of another fleet, and one operator has one key. Bring this fleet to another cluster, or to \
                  an operator in another namespace (--operator-namespace); or, if that fleet has no machines, stop its \
                  operator, delete the Secret and import again"
-            )));
+            ));
         }
-        let before = annotation(&live, IMPORTED) == Some(id);
-        Ok(match (annotation(&live, HOLD), held_for(&live)) {
+        let before = annotation(live, IMPORTED) == Some(id);
+        match (annotation(live, HOLD), held_for(live)) {
             (None, _) if before => Ok(Verdict::Done),
             (None, _) => Err(format!(
                 "the fleet of this export is at work here: {place} is its key, and is not on hold. A fleet is brought to where \
@@ -96,11 +107,11 @@ impl Import<'_> {
                  server, or end that hold with `hyperfleet export --thaw` if nobody else has that fleet"
                     .to_owned(),
             ),
-        })
+        }
     }
 
     /// The problem with a Secret that is here already.
-    async fn secret_here(&self, secret: &Value) -> Result<Option<String>, TransferError> {
+    pub(super) async fn secret_here(&self, secret: &Value) -> Result<Option<String>, TransferError> {
         let Some(place) = self.place_of(secret) else { return Ok(None) };
         let Some(live) = self.server.get(&place).await? else { return Ok(None) };
         if live["data"] == secret["data"] {
