@@ -8,14 +8,21 @@
 //! ```
 //!
 //! It can be ended at any moment and run again: what is told once (the secret of a token, the key of an App) is stored before
-//! anything else is done with it, and everything else is looked at before it is made.
+//! anything else is done with it, and everything else is looked at before it is made. What flags say is judged before anything
+//! is done; what belongs to another set-up is left alone, and no secret goes anywhere but where it was given for.
 
 mod access;
 mod app;
+mod apply;
+mod existing;
+mod hook;
 mod manifests;
+mod names;
 mod platform;
+mod questions;
 mod store;
 mod trust;
+mod valid;
 mod wish;
 
 use std::process::ExitCode;
@@ -23,6 +30,7 @@ use std::process::ExitCode;
 use chassis::Clock;
 use providers::hypervisor::proxmox::Credentials;
 
+pub(crate) use self::names::DEFAULT as DEFAULT_NAME;
 pub(crate) use self::store::Store;
 pub(crate) use self::wish::Wish;
 use crate::doctor::{Chart, Severity, Sight, try_cluster, try_source};
@@ -32,6 +40,9 @@ use crate::print::{self, Paint};
 pub(crate) async fn run(wish: &Wish, store: &Store) -> anyhow::Result<ExitCode> {
     let sight = Sight { hypervisors: wish.policy.clone(), platforms: wish.policy.clone(), clock: Clock::system() };
     let (paint, mut chart) = (Paint::detect(), Chart::default());
+    if !wish.print_only {
+        existing::check(wish, store).await?;
+    }
     let trust = trust::settle(wish, &sight).await?;
     let Some(token) = access::obtain(wish, &trust, store).await? else {
         return Ok(ExitCode::from(3));
@@ -43,23 +54,26 @@ pub(crate) async fn run(wish: &Wish, store: &Store) -> anyhow::Result<ExitCode> 
     step("The hypervisor")?;
     try_cluster(&sight, cluster, template, (credentials, trust.clone()), &mut chart).await;
     tell(&chart, paint)?;
-    let mut all = objects.values();
-    let mut broken = chart.count(Severity::Broken);
+    let (mut all, mut broken, mut source) = (objects.values(), chart.count(Severity::Broken), None);
     if let Some(ci) = &wish.ci {
         step("The CI platform")?;
-        let Some(login) = platform::obtain(wish, ci, &sight, store).await? else {
-            return Ok(ExitCode::from(3));
-        };
-        let source = manifests::source(wish, ci, &login);
+        let login = platform::obtain(wish, ci, &sight, store).await?;
+        let objects = manifests::source(wish, ci, &login);
         let mut chart = Chart::default();
-        try_source(&sight, &source.typed()?, login.given(), ci.trust.clone(), &mut chart).await;
+        try_source(&sight, &objects.typed()?, login.given(), ci.trust.clone(), &mut chart).await;
         tell(&chart, paint)?;
         broken += chart.count(Severity::Broken);
-        all.extend(source.values());
+        all.extend(objects.values());
+        source = Some((ci, login));
     }
     step("The manifests")?;
-    store.put(&all).await?;
-    print::out(&store.next(&all))?;
+    let kept = store.put(&all).await?;
+    print::out(&store.next(&all, &kept))?;
+    if let Some((ci, login)) = &source
+        && let Some(words) = hook::settle(wish, ci, login, &sight, store).await?
+    {
+        print::out(&words)?;
+    }
     Ok(ExitCode::from(u8::from(broken > 0)))
 }
 

@@ -3,6 +3,10 @@
 #![allow(missing_docs, reason = "tests are their own documentation")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
 
+#[path = "setup/again.rs"]
+mod again;
+#[path = "setup/applied.rs"]
+mod applied;
 #[path = "setup/broken.rs"]
 mod broken;
 #[path = "setup/browser.rs"]
@@ -16,6 +20,8 @@ mod starting;
 #[path = "real_why/terminal.rs"]
 #[allow(dead_code, reason = "other tests use more of it")]
 mod terminal;
+#[path = "setup/wrong.rs"]
+mod wrong;
 
 use clinic::{Clinic, SECRET};
 use operator::doctor::Severity;

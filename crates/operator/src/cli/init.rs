@@ -8,13 +8,15 @@ use providers::http::Fingerprint;
 
 use super::reach::{kubeconfig_flag, namespace_flag, reach};
 use crate::init::{self, Store, Wish};
+use crate::print;
 
 const LONG_ABOUT: &str = "Set up a Proxmox VE and a CI platform for HyperFleet, and write the manifests.
 
 It asks for what flags do not say. It prints the pveum lines that make pool, user, token, roles and rights for your version, or \
 makes them itself with an administrator's login (--apply), which is used once and stored nowhere. It can make a GitHub App in \
 your browser (--create-app). Each step is checked live. Secrets go into files that only you can read, or into the cluster \
-(--apply-manifests). It can be ended at any moment and run again: what is there is not made twice.
+(--apply-manifests). It can be ended at any moment and run again: what is there is not made twice, and a set-up for another \
+server is never written over (--name gives this one names of its own).
 
 Exit codes:
   0  everything is there, and works
@@ -24,7 +26,7 @@ Exit codes:
 
 const EXAMPLES: &str = "Examples:
   hyperfleet init
-  hyperfleet init --print --endpoint https://pve.example.com:8006 --proxmox-version 9 --image 9000 --storage local-lvm
+  hyperfleet init --print --endpoint https://pve.example.com:8006 --image 9000 --storage local-lvm
   hyperfleet init --endpoint https://pve.example.com:8006 --ca-file pve-root-ca.pem --image 9000 --storage local-lvm \\
     --iso-storage local --apply --ci https://github.com/acme --create-app --apply-manifests -n ci";
 
@@ -59,7 +61,6 @@ fn hypervisor() -> Vec<Arg> {
         file("ca-file", "Certificate authorities to trust (PEM): /etc/pve/pve-root-ca.pem of a node"),
         flag("fingerprint", "SHA256", "Fingerprint of the one certificate to trust")
             .value_parser(value_parser!(Fingerprint)),
-        flag("proxmox-version", "NUMBER", "Version of Proxmox VE; found out with --apply").value_parser(["8", "9"]),
         flag("image", "VMID", "The template to make machines from"),
         flag("node", "NAME", "A node that gets machines; by default all that are online").action(ArgAction::Append),
         flag("storage", "NAME", "Storage for machines' disks"),
@@ -80,6 +81,9 @@ fn access() -> Vec<Arg> {
         file("token-secret-file", "File with the secret of a token that exists; - reads standard input"),
         switch("print", "Print the pveum lines and nothing else").conflicts_with("apply"),
         switch("apply", "Make pool, user, token, roles and rights with an administrator's login"),
+        switch("renew-token", "Make a token anew whose secret is not known here; whoever uses it is locked out")
+            .requires("apply")
+            .conflicts_with("token-secret-file"),
         flag("admin-user", "NAME", "The administrator").default_value("root@pam"),
         file("admin-password-file", "File with his password; - reads standard input; by default it is asked for"),
     ]
@@ -98,7 +102,11 @@ fn platform() -> Vec<Arg> {
             .requires("app-key-file"),
         flag("installation-id", "NUMBER", "Its installation").value_parser(value_parser!(u64)).requires("app-id"),
         file("app-key-file", "File with its private key (PEM)").requires("app-id"),
-        flag("webhook-url", "URL", "Where webhooks reach the operator; without one its queue is listened to"),
+        flag(
+            "webhook-url",
+            "URL",
+            "Where webhooks reach the operator's ingress; without one GitHub's queue is listened to, and Gitea is polled",
+        ),
         flag("label", "LABEL", "A label of the runners").action(ArgAction::Append).default_values([
             "self-hosted",
             "linux",
@@ -110,6 +118,8 @@ fn platform() -> Vec<Arg> {
 fn outcome() -> Vec<Arg> {
     vec![
         namespace_flag(),
+        flag("name", "NAME", "What the cluster is called; names of all other objects follow from it")
+            .default_value(init::DEFAULT_NAME),
         flag("output", "DIRECTORY", "Where manifests are written")
             .value_parser(value_parser!(PathBuf))
             .default_value("hyperfleet-setup"),
@@ -128,7 +138,13 @@ pub(super) async fn run(matches: &ArgMatches) -> anyhow::Result<ExitCode> {
     } else {
         (None, given.unwrap_or_else(|| "default".to_owned()))
     };
-    let wish = Wish::read(matches, &namespace)?;
+    let wish = match Wish::read(matches, &namespace) {
+        Ok(wish) => wish,
+        Err(error) => {
+            print::error(&error);
+            return Ok(ExitCode::from(2));
+        }
+    };
     let store = Store { namespace, files: wish.output.clone(), cluster };
     init::run(&wish, &store).await
 }

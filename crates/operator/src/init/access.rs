@@ -1,16 +1,17 @@
 //! The token for the hypervisor: one that exists, or one that an administrator's login makes with all it needs.
+//!
+//! A secret that somebody gave or typed is tried before it is stored; one that is told once is stored before anything else.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context, anyhow, bail};
 use providers::http::{Client, Endpoint, Trust};
-use providers::hypervisor::proxmox::{Admin, Credentials, Gap, Generation, Grants, Limits, Proxmox, Settings};
-use providers::hypervisor::{Hypervisor, Keyring, NodeName, Presence};
+use providers::hypervisor::proxmox::{Admin, Credentials, Grants, Limits, Proxmox, Settings};
+use providers::hypervisor::{Error, Hypervisor, Keyring, NodeName, Presence};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::Wish;
-use super::store::{PROXMOX, Store};
-use super::wish::{hidden, somebody};
+use super::existing::{ENDPOINT, same};
+use super::{Store, Wish, apply};
 use crate::print;
 
 /// The token's secret; nothing if somebody has to run lines first.
@@ -18,38 +19,78 @@ pub(super) async fn obtain(wish: &Wish, trust: &Trust, store: &Store) -> anyhow:
     if let Some((user, password)) = &wish.admin {
         let credentials = Credentials::Password { user: user.clone(), password: password.clone() };
         let admin = Admin::new(client(wish, trust)?, credentials);
-        return apply(wish, trust, &admin, store).await.map(Some);
-    }
-    let generation = wish.generation.ok_or_else(|| {
-        anyhow!("--proxmox-version is needed (8 or 9): privileges differ; with --apply it is found out")
-    })?;
-    let grants = Grants::new(&wish.needs(), generation, &wish.user, &wish.token);
-    let known = match &wish.token_secret {
-        Some(secret) => Some(secret.clone()),
-        None => stored(wish, store).await?,
-    };
-    if known.is_none() || wish.print_only {
-        print::out(&format!(
-            "Run this on a node of the Proxmox VE, as root; the third line prints the token's secret:\n\n{grants}\n"
-        ))?;
+        return apply::apply(wish, trust, &admin, store).await.map(Some);
     }
     if wish.print_only {
+        lines(wish)?;
         return Ok(None);
     }
-    let secret = match known {
+    let secret = match known(wish, trust, store).await? {
         Some(secret) => secret,
-        None if somebody() => match hidden("The token's secret, when you have run them: ")? {
+        None => match typed(wish, trust).await? {
             Some(secret) => secret,
             None => return Ok(None),
         },
-        None => {
-            let again = "Then run this again with --token-secret-file FILE, or with --apply to have it done.\n";
-            print::out(again)?;
-            return Ok(None);
-        }
     };
     keep(wish, trust, &secret, store).await?;
     Ok(Some(secret))
+}
+
+/// Shows the lines that make everything; nobody has looked at the image.
+fn lines(wish: &Wish) -> anyhow::Result<()> {
+    let grants = Grants::new(&wish.needs(), &wish.user, &wish.token);
+    let elsewhere = grants.elsewhere(wish.image);
+    Ok(print::out(&format!(
+        "Run this on a node of the Proxmox VE, as root; the third line prints the token's secret:\n\n{grants}{elsewhere}\n"
+    ))?)
+}
+
+/// Shows the lines, and has the secret that they bring typed; nothing if nobody types it.
+async fn typed(wish: &Wish, trust: &Trust) -> anyhow::Result<Option<SecretString>> {
+    lines(wish)?;
+    let question = "The token's secret, when you have run them: ";
+    let Some(secret) = wish.questions.hidden(question)? else {
+        print::out("Then run this again with --token-secret-file FILE, or with --apply to have it done.\n")?;
+        return Ok(None);
+    };
+    if is_good(wish, trust, &secret).await? {
+        return Ok(Some(secret));
+    }
+    bail!(
+        "{} refuses what was typed as the secret of {}; nothing is stored. Run this again",
+        wish.endpoint,
+        wish.identity()
+    )
+}
+
+/// A secret that works: the one that was given, or that of an earlier run for this very hypervisor and token.
+pub(super) async fn known(wish: &Wish, trust: &Trust, store: &Store) -> anyhow::Result<Option<SecretString>> {
+    let identity = wish.identity();
+    if let Some(secret) = &wish.token_secret {
+        if is_good(wish, trust, secret).await? {
+            return Ok(Some(secret.clone()));
+        }
+        bail!(
+            "--token-secret-file: {} refuses it as the secret of {identity}; nothing is stored. Correct it, or --user and \
+             --token-name",
+            wish.endpoint
+        );
+    }
+    let Some(secret) = stored(wish, store).await? else { return Ok(None) };
+    if is_good(wish, trust, &secret).await? {
+        return Ok(Some(secret));
+    }
+    print::out(&format!("The stored secret of {identity} is refused, and not used any more.\n"))?;
+    Ok(None)
+}
+
+/// Whether the hypervisor takes a secret. One that does not answer says neither yes nor no.
+async fn is_good(wish: &Wish, trust: &Trust, secret: &SecretString) -> anyhow::Result<bool> {
+    match hypervisor(wish, trust, secret)?.health().await {
+        Ok(_) => Ok(true),
+        Err(Error::Auth { .. }) => Ok(false),
+        Err(error) => Err(anyhow!(error).context(format!("--endpoint: {}", wish.endpoint))),
+    }
 }
 
 fn client(wish: &Wish, trust: &Trust) -> anyhow::Result<Client> {
@@ -66,78 +107,25 @@ fn hypervisor(wish: &Wish, trust: &Trust, secret: &SecretString) -> anyhow::Resu
     Ok(Proxmox::new(client(wish, trust)?, credentials, settings))
 }
 
-/// The secret that an earlier run has stored for this token.
+/// The secret that an earlier run has stored for this token of this hypervisor; any other is sent nowhere.
 async fn stored(wish: &Wish, store: &Store) -> anyhow::Result<Option<SecretString>> {
-    let entries = store.secret(PROXMOX).await?.unwrap_or_default();
-    let same = entries.get("tokenId").is_some_and(|id| id.expose_secret() == wish.identity());
-    Ok(entries.get("tokenSecret").filter(|_| same).cloned())
+    let entries = store.secret(&wish.names.proxmox).await?.unwrap_or_default();
+    let token = entries.get("tokenId").is_some_and(|id| id.expose_secret() == wish.identity());
+    let place = entries.get(ENDPOINT).is_some_and(|place| same(place.expose_secret(), &wish.endpoint));
+    Ok(entries.get("tokenSecret").filter(|_| token && place).cloned())
 }
 
-/// Stores what the cluster's object will name.
-async fn keep(wish: &Wish, trust: &Trust, secret: &SecretString, store: &Store) -> anyhow::Result<()> {
-    let mut entries = BTreeMap::from([("tokenId", wish.identity().into()), ("tokenSecret", secret.clone())]);
+/// Stores what the cluster's object will name, and for which hypervisor it is.
+pub(super) async fn keep(wish: &Wish, trust: &Trust, secret: &SecretString, store: &Store) -> anyhow::Result<()> {
+    let mut entries = BTreeMap::from([
+        (ENDPOINT, wish.endpoint.clone().into()),
+        ("tokenId", wish.identity().into()),
+        ("tokenSecret", secret.clone()),
+    ]);
     if let Trust::Bundle(pem) = trust {
         entries.insert("ca.crt", String::from_utf8_lossy(pem).into_owned().into());
     }
-    store.put_secret(PROXMOX, &entries).await
-}
-
-/// Makes what is missing, and nothing else.
-async fn apply(wish: &Wish, trust: &Trust, admin: &Admin, store: &Store) -> anyhow::Result<SecretString> {
-    let version = admin.version().await.context("--admin-user")?;
-    let generation =
-        Generation::of(&version).ok_or_else(|| anyhow!("Proxmox VE {version} is not supported: 8 or 9 is needed"))?;
-    let grants = Grants::new(&wish.needs(), generation, &wish.user, &wish.token);
-    let gap = admin.gap(&grants).await?;
-    print::out(&format!("Proxmox VE {version}: {}\n", told(&grants, &gap)))?;
-    admin.found(&grants, &gap).await?;
-    let known = if gap.token { None } else { stored(wish, store).await? };
-    let good = match &known {
-        Some(secret) => hypervisor(wish, trust, secret)?.health().await.is_ok(),
-        None => false,
-    };
-    let secret = if let Some(secret) = known.filter(|_| good) {
-        secret
-    } else {
-        if !gap.token {
-            let identity = grants.identity();
-            print::out(&format!(
-                "The secret of {identity} is not stored here, or not good: the token is made anew.\n"
-            ))?;
-        }
-        let secret = admin.token(&grants, &gap).await?;
-        // It is told once: before anything else can go wrong it is where a second run finds it.
-        keep(wish, trust, &secret, store).await?;
-        secret
-    };
-    // With an old token its entries in the access list are gone, too.
-    let gap = admin.gap(&grants).await?;
-    admin.fill(&grants, &gap).await?;
-    let left = admin.gap(&grants).await?;
-    if !left.is_empty() {
-        bail!("Proxmox VE took every change, and still lacks {}", told(&grants, &left));
-    }
-    Ok(secret)
-}
-
-/// What is to be done, in words.
-fn told(grants: &Grants, gap: &Gap) -> String {
-    if gap.is_empty() {
-        return "nothing is missing, nothing is changed".to_owned();
-    }
-    let mut parts = Vec::new();
-    if let Some(pool) = grants.pool.as_ref().filter(|_| gap.pool) {
-        parts.push(format!("pool {pool}"));
-    }
-    if gap.user {
-        parts.push(format!("user {}", grants.user));
-    }
-    if gap.token {
-        parts.push(format!("token {}", grants.identity()));
-    }
-    parts.extend(gap.roles.iter().map(|(role, _)| format!("role {}", role.name)));
-    parts.extend(gap.paths.iter().map(|path| format!("rights on {path}")));
-    format!("making {}", parts.join(", "))
+    store.put_secret(&wish.names.proxmox, &entries).await
 }
 
 /// The nodes that machines may go to: those that were named, or all that are online.

@@ -14,14 +14,16 @@ use axum::response::Html;
 use axum::routing::get;
 use percent_encoding::percent_decode_str;
 use providers::http::Unmetered;
+use providers::platform::Error;
 use providers::platform::github::{self, GitHub, NewApp, Scope, Site};
+use reconcile::Class;
 use secrecy::SecretString;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::Wish;
-use super::wish::{Ci, somebody};
+use super::wish::Ci;
 use crate::chance::real_chance;
 use crate::doctor::Sight;
 use crate::outpost::over_the_network;
@@ -59,7 +61,9 @@ pub(super) async fn create(wish: &Wish, ci: &Ci, sight: &Sight) -> anyhow::Resul
     let organization = (!ci.personal).then(|| ci.owner());
     let target = github::manifest_page(&site, organization, &state);
     let name = format!("hyperfleet-{}", ci.owner());
-    let manifest = github::manifest(&scope(ci), &name, &format!("{here}/callback"), ci.webhook.as_deref());
+    // Where webhooks go in the end holds the uid of a source that does not exist yet.
+    let hook = ci.webhook.as_ref().map(|address| format!("{address}/webhooks/"));
+    let manifest = github::manifest(&scope(ci), &name, &format!("{here}/callback"), hook.as_deref());
     let html = form(&target, &manifest.to_string());
     let file = wish.output.join("github-app.html");
     std::fs::create_dir_all(&wish.output).and_then(|()| std::fs::write(&file, &html)).context("--output")?;
@@ -69,7 +73,7 @@ pub(super) async fn create(wish: &Wish, ci: &Ci, sight: &Sight) -> anyhow::Resul
         file.display()
     ))?;
     let (codes, mut told) = mpsc::channel(4);
-    if somebody() {
+    if wish.questions.open() {
         listen(codes.clone(), state.clone());
     }
     let page = Page { html: html.into(), state: state.into(), codes };
@@ -149,14 +153,14 @@ fn form(target: &str, manifest: &str) -> String {
     )
 }
 
-/// Waits until somebody has installed the App; the installation's number.
-pub(super) async fn installed(ci: &Ci, sight: &Sight, id: &str, key: &SecretString) -> anyhow::Result<u64> {
+/// The platform, to whom we are the App.
+fn as_app(ci: &Ci, sight: &Sight, (id, key, installation): (&str, &SecretString, u64)) -> anyhow::Result<GitHub> {
     let dial = over_the_network(sight.platforms.clone(), Arc::new(Unmetered));
     let (trust, clock) = (ci.trust.clone(), sight.clock);
     let settings = github::Settings {
         site: Site::parse(&ci.url).context("--ci")?,
         scope: scope(ci),
-        credentials: github::Credentials::App { id: id.to_owned(), key: key.clone(), installation: 0 },
+        credentials: github::Credentials::App { id: id.to_owned(), key: key.clone(), installation },
         group: None,
         sessions: false,
         budget: None,
@@ -166,21 +170,63 @@ pub(super) async fn installed(ci: &Ci, sight: &Sight, id: &str, key: &SecretStri
         dial("github", host, &trust)
             .map_err(|error| providers::platform::Error::Invalid { what: "the address", detail: error.to_string() })
     };
-    let github = GitHub::new(settings, Arc::new(connect))?;
+    Ok(GitHub::new(settings, Arc::new(connect))?)
+}
+
+/// Leads the App's webhook to an address.
+pub(super) async fn lead(ci: &Ci, sight: &Sight, app: (&str, &SecretString, u64), address: &str) -> anyhow::Result<()> {
+    Ok(as_app(ci, sight, app)?.lead_hook(address).await?)
+}
+
+/// Waits until somebody has installed the App, whose page is told if it is known; the installation's number.
+pub(super) async fn installed(
+    ci: &Ci,
+    sight: &Sight,
+    (id, key): (&str, &SecretString),
+    page: Option<&str>,
+) -> anyhow::Result<u64> {
+    let github = as_app(ci, sight, (id, key, 0))?;
     let deadline = Instant::now() + PATIENCE;
     let mut told = false;
     loop {
-        if let Some(number) = github.find_installation().await? {
-            return Ok(number);
-        }
+        let pause = match github.find_installation().await {
+            Ok(Some(number)) => return Ok(number),
+            Ok(None) => {
+                if !told {
+                    install(page)?;
+                    told = true;
+                }
+                PAUSE
+            }
+            Err(error) => {
+                let pause = passing(&error).ok_or_else(|| error.clone())?;
+                print::note(&format!("It is not known yet whether the App is installed: {error}"));
+                pause
+            }
+        };
         if Instant::now() > deadline {
             bail!("the App was not installed within an hour: install it, then run this again");
         }
-        if !told {
-            print::note("Waiting until it is installed; Ctrl-C and a second run go on from here.");
-            told = true;
-        }
-        sleep(PAUSE).await;
+        sleep(pause).await;
+    }
+}
+
+/// Says where the App is installed, in this run or in the one that goes on from here.
+fn install(page: Option<&str>) -> anyhow::Result<()> {
+    let place =
+        page.map_or_else(|| "in its settings, Install App".to_owned(), |page| format!("{page}/installations/new"));
+    print::out(&format!("Install it: {place}\n"))?;
+    print::note("Waiting until it is installed; Ctrl-C and a second run go on from here.");
+    Ok(())
+}
+
+/// How long to wait after an error that may pass by itself; nothing for one that does not.
+fn passing(error: &Error) -> Option<Duration> {
+    match (error, error.class()) {
+        // Somebody else may be answering: a person has to look.
+        (Error::Untrusted { .. }, _) | (_, Class::Refused) => None,
+        (_, Class::Throttled(wait)) => Some(wait.max(PAUSE)),
+        (_, Class::Conflict | Class::Unavailable) => Some(PAUSE),
     }
 }
 
@@ -196,6 +242,15 @@ mod tests {
         assert_eq!(pasted(whole, "s1").as_deref(), Some("abc"));
         assert_eq!(pasted(whole, "s2"), None);
         assert_eq!(pasted("", "s1"), None);
+    }
+
+    #[test]
+    fn one_bad_answer_does_not_end_the_wait_and_a_refusal_does() {
+        let transient = Error::Transient { detail: "502".to_owned() };
+        let limited = Error::RateLimited { bucket: providers::platform::Bucket::Core, wait: Duration::from_mins(1) };
+        assert_eq!((passing(&transient), passing(&limited)), (Some(PAUSE), Some(Duration::from_mins(1))));
+        assert_eq!(passing(&Error::Auth { detail: "no".to_owned() }), None);
+        assert_eq!(passing(&Error::Untrusted { detail: "no".to_owned() }), None);
     }
 
     #[test]

@@ -8,13 +8,10 @@ use serde_json::{Value, json};
 
 use super::Wish;
 use super::platform::Login;
-use super::store::{CI, PROXMOX};
 use super::wish::Ci;
 
-const VERSION: &str = "hypervisor.hyperfleet.io/v1alpha1";
-const CLUSTER: &str = "pve";
-const TEMPLATE: &str = "machines";
-const POOL: &str = "linux-x64";
+/// The version of our kinds.
+pub(super) const VERSION: &str = "hypervisor.hyperfleet.io/v1alpha1";
 
 /// A cluster and a template on it.
 pub(super) struct OfHypervisor {
@@ -40,6 +37,7 @@ fn key(secret: &str, entry: &str) -> Value {
 
 /// The cluster and the template.
 pub(super) fn hypervisor(wish: &Wish, trust: &Trust, nodes: &[NodeName]) -> OfHypervisor {
+    let (names, secret) = (&wish.names, wish.names.proxmox.as_str());
     let nodes: Vec<Value> = nodes.iter().map(|node| json!({ "name": node.as_str() })).collect();
     let (first, last): (u32, u32) = (wish.range.first.into(), wish.range.last.into());
     let mut proxmox = json!({ "pool": wish.pool.as_str(), "vmidRange": { "first": first, "last": last } });
@@ -49,22 +47,22 @@ pub(super) fn hypervisor(wish: &Wish, trust: &Trust, nodes: &[NodeName]) -> OfHy
     }
     let mut spec = json!({
         "provider": "proxmox", "endpoint": wish.endpoint, "nodes": nodes, "proxmox": proxmox,
-        "credentials": { "tokenId": key(PROXMOX, "tokenId"), "tokenSecret": key(PROXMOX, "tokenSecret") },
+        "credentials": { "tokenId": key(secret, "tokenId"), "tokenSecret": key(secret, "tokenSecret") },
         "defaultStorage": wish.storage.as_str(), "defaultNetwork": wish.bridge.as_str(),
     });
     match trust {
-        Trust::Bundle(_) => spec["tls"] = json!({ "caCertificate": key(PROXMOX, "ca.crt") }),
+        Trust::Bundle(_) => spec["tls"] = json!({ "caCertificate": key(secret, "ca.crt") }),
         Trust::Pinned(fingerprint) => spec["tls"] = json!({ "fingerprint": fingerprint.to_string() }),
         Trust::System | Trust::Insecure => {}
     }
     let image: u32 = wish.image.into();
     let template = json!({
-        "hypervisorClusterRef": { "name": CLUSTER }, "template": { "proxmox": { "templateId": image } },
+        "hypervisorClusterRef": { "name": names.cluster }, "template": { "proxmox": { "templateId": image } },
         "resources": { "cpu": wish.cpu, "memory": wish.memory, "disk": wish.disk },
     });
     OfHypervisor {
-        cluster: object("HypervisorCluster", &wish.namespace, CLUSTER, &spec),
-        template: object("HypervisorMachineTemplate", &wish.namespace, TEMPLATE, &template),
+        cluster: object("HypervisorCluster", &wish.namespace, &names.cluster, &spec),
+        template: object("HypervisorMachineTemplate", &wish.namespace, &names.template, &template),
     }
 }
 
@@ -83,13 +81,16 @@ impl OfHypervisor {
 
 /// The source and the pool.
 pub(super) fn source(wish: &Wish, ci: &Ci, login: &Login) -> OfPlatform {
-    let platform = ci.platform.as_str();
+    let (platform, names, secret) = (ci.platform.as_str(), &wish.names, wish.names.ci.as_str());
+    let name = names.source(ci.platform);
     let credentials = match login {
-        Login::Token(_) if ci.platform == api::Platform::Gitea => json!({ "token": key(CI, "token") }),
-        Login::Token(_) => json!({ "pat": key(CI, "token") }),
-        Login::App { .. } => json!({ "app": {
-            "appId": key(CI, "app-id"), "installationId": key(CI, "installation-id"), "privateKey": key(CI, "private-key"),
-        }}),
+        Login::Token(_) if ci.platform == api::Platform::Gitea => json!({ "token": key(secret, "token") }),
+        Login::Token(_) => json!({ "pat": key(secret, "token") }),
+        Login::App { .. } => {
+            let at = |entry| key(secret, entry);
+            let (id, installation, private) = (at("app-id"), at("installation-id"), at("private-key"));
+            json!({ "app": { "appId": id, "installationId": installation, "privateKey": private } })
+        }
     };
     let scope = match ci.scope.as_slice() {
         [] => json!({ "instance": true }),
@@ -100,18 +101,18 @@ pub(super) fn source(wish: &Wish, ci: &Ci, login: &Login) -> OfPlatform {
         json!({ "platform": platform, "url": ci.url, platform: { "credentials": credentials, "scope": scope } });
     if ci.webhook.is_some() {
         spec["demand"] = json!({ "mode": "webhook" });
-        spec["webhook"] = json!({ "secret": key(CI, "webhook-secret") });
+        spec["webhook"] = json!({ "secret": key(secret, "webhook-secret") });
     }
     if ci.ca.is_some() {
-        spec["tls"] = json!({ "caCertificate": key(CI, "ca.crt") });
+        spec["tls"] = json!({ "caCertificate": key(secret, "ca.crt") });
     }
     let pool = json!({
-        "labels": wish.labels, "sourceRef": { "name": platform }, "templateRef": { "name": TEMPLATE },
+        "labels": wish.labels, "sourceRef": { "name": name }, "templateRef": { "name": names.template },
         "scaling": { "maxReplicas": 10 },
     });
     OfPlatform {
-        source: object("RunnerSource", &wish.namespace, platform, &spec),
-        pool: object("RunnerPool", &wish.namespace, POOL, &pool),
+        source: object("RunnerSource", &wish.namespace, &name, &spec),
+        pool: object("RunnerPool", &wish.namespace, &names.pool, &pool),
     }
 }
 

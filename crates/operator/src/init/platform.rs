@@ -1,25 +1,31 @@
 //! The credentials for the CI platform: given, stored by an earlier run, of a new GitHub App, or typed.
+//!
+//! What somebody gave or typed is tried before it is stored. What is stored says where it belongs, and is sent nowhere else.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use api::Reason;
 use providers::hex;
+use providers::http::Unmetered;
 use secrecy::{ExposeSecret, SecretString};
 
-use super::store::{CI, Store};
-use super::wish::{Ci, hidden, somebody};
-use super::{Wish, app};
+use super::existing::{PLACE, same};
+use super::store::Entries;
+use super::wish::Ci;
+use super::{Store, Wish, app, manifests};
 use crate::chance::real_chance;
 use crate::doctor::Sight;
-use crate::outpost::Given;
+use crate::outpost::{Given, Survey, over_the_network};
 use crate::print;
 
 /// How to log in at the platform.
 pub(super) enum Login {
     /// With a token.
     Token(SecretString),
-    /// As an App.
-    App { id: String, key: SecretString, installation: u64 },
+    /// As an App; `ours` if it was made here, so that its settings are ours to change.
+    App { id: String, key: SecretString, installation: u64, ours: bool },
 }
 
 impl Login {
@@ -27,97 +33,146 @@ impl Login {
     pub(super) fn given(&self) -> Given {
         match self {
             Self::Token(token) => Given::Token(token.clone()),
-            Self::App { id, key, installation } => {
+            Self::App { id, key, installation, ours: _ } => {
                 Given::App { id: id.clone(), key: key.clone(), installation: *installation }
             }
         }
     }
+
+    fn entries(&self) -> BTreeMap<&'static str, SecretString> {
+        match self {
+            Self::Token(token) => BTreeMap::from([("token", token.clone())]),
+            Self::App { id, key, installation, ours: _ } => BTreeMap::from([
+                ("app-id", id.clone().into()),
+                ("private-key", key.clone()),
+                ("installation-id", installation.to_string().into()),
+            ]),
+        }
+    }
 }
 
-type Entries = BTreeMap<String, SecretString>;
+/// Everything that it takes to find credentials.
+struct Search<'a> {
+    wish: &'a Wish,
+    ci: &'a Ci,
+    sight: &'a Sight,
+    store: &'a Store,
+    /// What an earlier run has stored for this very place.
+    stored: Entries,
+}
 
-/// The credentials, stored; nothing if somebody gave none.
-pub(super) async fn obtain(wish: &Wish, ci: &Ci, sight: &Sight, store: &Store) -> anyhow::Result<Option<Login>> {
-    extras(ci, store).await?;
-    if let Some(token) = &ci.token {
-        store.put_secret(CI, &BTreeMap::from([("token", token.clone())])).await?;
-        return Ok(Some(Login::Token(token.clone())));
-    }
-    if let Some(given) = &ci.app {
-        let entries = BTreeMap::from([
-            ("app-id", given.id.clone().into()),
-            ("private-key", given.key.clone()),
-            ("installation-id", given.installation.to_string().into()),
-        ]);
-        store.put_secret(CI, &entries).await?;
-        return Ok(Some(Login::App { id: given.id.clone(), key: given.key.clone(), installation: given.installation }));
-    }
-    let stored = store.secret(CI).await?.unwrap_or_default();
-    if let Some(token) = stored.get("token").filter(|_| !ci.create_app) {
-        return Ok(Some(Login::Token(token.clone())));
-    }
-    let half = stored.contains_key("private-key");
-    if ci.create_app || half {
-        return as_app(wish, ci, sight, store, &stored).await;
-    }
-    if ci.platform == api::Platform::GitHub && somebody() {
+/// The credentials, stored.
+pub(super) async fn obtain(wish: &Wish, ci: &Ci, sight: &Sight, store: &Store) -> anyhow::Result<Login> {
+    let stored = store.secret(&wish.names.ci).await?.unwrap_or_default();
+    let belongs = stored.get(PLACE).is_some_and(|place| same(place.expose_secret(), &ci.place()));
+    let stored = if belongs { stored } else { Entries::new() };
+    let search = Search { wish, ci, sight, store, stored };
+    let login = search.find().await?;
+    search.keep(login.entries()).await?;
+    Ok(login)
+}
+
+impl Search<'_> {
+    async fn find(&self) -> anyhow::Result<Login> {
+        let (ci, questions) = (self.ci, self.wish.questions);
+        if let Some(token) = &ci.token {
+            return self.tried(Login::Token(token.clone()), "--ci-token-file").await;
+        }
+        if let Some(app) = &ci.app {
+            let (id, key, installation) = (app.id.clone(), app.key.clone(), app.installation);
+            let login = Login::App { id, key, installation, ours: false };
+            return self.tried(login, "--app-id, --installation-id and --app-key-file").await;
+        }
+        if let Some(token) = self.stored.get("token").filter(|_| !ci.create_app) {
+            let login = Login::Token(token.clone());
+            match self.refusal(&login).await? {
+                None => return Ok(login),
+                Some(why) => print::out(&format!("The stored token is not used any more: {why}\n"))?,
+            }
+        }
+        if ci.create_app || self.stored.contains_key("private-key") {
+            return self.app().await;
+        }
         let question = "Make a GitHub App for it now, in your browser? It is better than a token. Type yes or no: ";
-        if print::ask(question)?.is_some_and(|answer| answer.starts_with(['y', 'Y'])) {
-            return as_app(wish, ci, sight, store, &stored).await;
+        if ci.platform == api::Platform::GitHub && questions.agrees(question)? {
+            return self.app().await;
+        }
+        match questions.hidden(&format!("A token of {}: ", ci.url))? {
+            Some(token) => self.tried(Login::Token(token), "what was typed").await,
+            None => bail!(
+                "--ci: no credentials for {}: add --ci-token-file; at GitHub also --create-app, or --app-id with \
+                 --installation-id and --app-key-file",
+                ci.url
+            ),
         }
     }
-    match hidden(&format!("A token of {}: ", ci.url))? {
-        Some(token) => {
-            store.put_secret(CI, &BTreeMap::from([("token", token.clone())])).await?;
-            Ok(Some(Login::Token(token)))
-        }
-        None => bail!(
-            "--ci: no credentials for {}: add --ci-token-file; at GitHub also --create-app, or --app-id with \
-             --installation-id and --app-key-file",
-            ci.url
-        ),
-    }
-}
 
-/// What the source needs beside credentials.
-async fn extras(ci: &Ci, store: &Store) -> anyhow::Result<()> {
-    let stored = store.secret(CI).await?.unwrap_or_default();
-    let mut entries = BTreeMap::new();
-    if let Some(ca) = &ci.ca {
-        entries.insert("ca.crt", SecretString::from(ca.clone()));
+    /// Why the platform takes these credentials for wrong; nothing if it takes them, or says nothing.
+    async fn refusal(&self, login: &Login) -> anyhow::Result<Option<String>> {
+        let source = manifests::source(self.wish, self.ci, login).typed()?;
+        let dial = over_the_network(self.sight.platforms.clone(), Arc::new(Unmetered));
+        let survey = Survey::given(&source, login.given(), self.ci.trust.clone(), &dial, self.sight.clock).await;
+        let trouble = survey.probe.and_then(|probe| probe.trouble);
+        // What cannot even be sent, such as a key that is none, is named as a platform that is out of reach for good.
+        let wrong = trouble.filter(|trouble| {
+            trouble.kind == Reason::AuthenticationFailed
+                || (trouble.kind == Reason::PlatformUnreachable && !trouble.may_pass)
+        });
+        Ok(wrong.map(|trouble| trouble.message))
     }
-    if ci.webhook.is_some() && !stored.contains_key("webhook-secret") {
-        let mut bytes = [0; 20];
-        real_chance()(&mut bytes);
-        entries.insert("webhook-secret", hex::encode(&bytes).into());
-    }
-    if entries.is_empty() { Ok(()) } else { store.put_secret(CI, &entries).await }
-}
 
-/// The App, from where an earlier run was ended.
-async fn as_app(wish: &Wish, ci: &Ci, sight: &Sight, store: &Store, stored: &Entries) -> anyhow::Result<Option<Login>> {
-    let text = |entry: &str| stored.get(entry).map(|text| text.expose_secret().to_owned());
-    let known = text("app-id").zip(stored.get("private-key").cloned());
-    let (id, key) = if let Some(known) = known {
-        known
-    } else {
-        let made = app::create(wish, ci, sight).await?;
-        let mut entries =
-            BTreeMap::from([("app-id", made.client_id.clone().into()), ("private-key", made.pem.clone())]);
-        if let Some(secret) = made.webhook_secret.clone().filter(|_| ci.webhook.is_some()) {
-            entries.insert("webhook-secret", secret);
+    async fn tried(&self, login: Login, flag: &str) -> anyhow::Result<Login> {
+        match self.refusal(&login).await? {
+            None => Ok(login),
+            Some(why) => bail!("{flag}: {why}. Nothing is stored; correct it, and run this again"),
         }
-        // The key is told once.
-        store.put_secret(CI, &entries).await?;
-        print::out(&format!("App {} is made.\nInstall it: {}/installations/new\n", made.name, made.html_url))?;
-        (made.client_id, made.pem)
-    };
-    let known = text("installation-id").and_then(|number| number.parse().ok());
-    let installation = match known {
-        Some(installation) => installation,
-        None => app::installed(ci, sight, &id, &key).await?,
-    };
-    let entries = BTreeMap::from([("installation-id", SecretString::from(installation.to_string()))]);
-    store.put_secret(CI, &entries).await.context("the installation's id")?;
-    Ok(Some(Login::App { id, key, installation }))
+    }
+
+    /// Stores entries, where they belong, and what the source needs beside credentials.
+    async fn keep(&self, mut entries: BTreeMap<&'static str, SecretString>) -> anyhow::Result<()> {
+        entries.insert(PLACE, self.ci.place().into());
+        if let Some(ca) = &self.ci.ca {
+            entries.insert("ca.crt", ca.clone().into());
+        }
+        let name = &self.wish.names.ci;
+        let stored = self.store.secret(name).await?.unwrap_or_default();
+        let told = stored.contains_key("webhook-secret") || entries.contains_key("webhook-secret");
+        if self.ci.webhook.is_some() && !told {
+            let mut bytes = [0; 20];
+            real_chance()(&mut bytes);
+            entries.insert("webhook-secret", hex::encode(&bytes).into());
+        }
+        self.store.put_secret(name, &entries).await
+    }
+
+    /// The App, from where an earlier run was ended.
+    async fn app(&self) -> anyhow::Result<Login> {
+        let text = |entry: &str| self.stored.get(entry).map(|text| text.expose_secret().to_owned());
+        let mut page = text("app-url");
+        let known = text("app-id").zip(self.stored.get("private-key").cloned());
+        let (id, key) = if let Some(known) = known {
+            known
+        } else {
+            let made = app::create(self.wish, self.ci, self.sight).await?;
+            page = Some(made.html_url.clone());
+            let mut entries = BTreeMap::from([
+                ("app-id", made.client_id.clone().into()),
+                ("private-key", made.pem.clone()),
+                ("app-url", made.html_url.into()),
+            ]);
+            if let Some(secret) = made.webhook_secret.filter(|_| self.ci.webhook.is_some()) {
+                entries.insert("webhook-secret", secret);
+            }
+            // The key is told once.
+            self.keep(entries).await.context("the App's key")?;
+            print::out(&format!("App {} is made.\n", made.name))?;
+            (made.client_id, made.pem)
+        };
+        let ours = page.is_some();
+        let installation = match text("installation-id").and_then(|number| number.parse().ok()) {
+            Some(installation) => installation,
+            None => app::installed(self.ci, self.sight, (&id, &key), page.as_deref()).await?,
+        };
+        Ok(Login::App { id, key, installation, ours })
+    }
 }

@@ -1,28 +1,22 @@
 //! Where everything ends up: in files of which only the owner reads those with secrets, or in the cluster at once.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+mod cluster;
+mod files;
 
-use anyhow::{Context, anyhow};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::anyhow;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
-use kube::core::GroupVersionKind;
-use kube::{Api, Client};
+use kube::Client;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 
-use crate::manifest;
+use self::cluster::Namespace;
+use super::manifests::VERSION;
 
-/// The Secret with the hypervisor's credentials.
-pub(super) const PROXMOX: &str = "proxmox-credentials";
-/// The Secret with the CI platform's.
-pub(super) const CI: &str = "ci-credentials";
-
-/// Who changes objects, as the API server remembers it.
-const WHO: &str = "hyperfleet-init";
+/// What a Secret holds.
+pub(super) type Entries = BTreeMap<String, SecretString>;
 
 /// Where everything ends up.
 pub(crate) struct Store {
@@ -35,32 +29,37 @@ pub(crate) struct Store {
 }
 
 impl Store {
+    fn applied(&self) -> Option<Namespace<'_>> {
+        self.cluster.as_ref().map(|client| Namespace { client, name: &self.namespace })
+    }
+
+    /// An object of ours that is there already: in the cluster, or in a file.
+    pub(super) async fn object(&self, kind: &str, name: &str) -> anyhow::Result<Option<Value>> {
+        match self.applied() {
+            Some(namespace) => namespace.read(VERSION, kind, name).await,
+            None => files::read(&self.files, kind, name),
+        }
+    }
+
     /// The entries of a Secret that is stored already.
-    pub(super) async fn secret(&self, name: &str) -> anyhow::Result<Option<BTreeMap<String, SecretString>>> {
-        let Some(client) = &self.cluster else { return self.read(name) };
-        let secrets: Api<Secret> = Api::namespaced(client.clone(), &self.namespace);
-        let found = secrets.get_opt(name).await.with_context(|| format!("Secret {name} cannot be read"))?;
-        let entries = found.and_then(|secret| secret.data).map(|held| {
-            let text = |bytes: Vec<u8>| SecretString::from(String::from_utf8_lossy(&bytes).into_owned());
-            held.into_iter().map(|(entry, bytes)| (entry, text(bytes.0))).collect()
-        });
-        Ok(entries)
+    pub(super) async fn secret(&self, name: &str) -> anyhow::Result<Option<Entries>> {
+        let found = match self.applied() {
+            Some(namespace) => namespace.read("v1", "Secret", name).await?,
+            None => files::read(&self.files, "Secret", name)?,
+        };
+        found.map(|secret| entries(name, secret)).transpose()
     }
 
-    fn read(&self, name: &str) -> anyhow::Result<Option<BTreeMap<String, SecretString>>> {
-        let path = self.path("Secret", name);
-        let Ok(text) = fs::read_to_string(&path) else { return Ok(None) };
-        // What is wrong with it is not told: it would show what is in it.
-        let read: Value =
-            serde_saphyr::from_str(&text).map_err(|_| anyhow!("{} is no manifest; remove it", path.display()))?;
-        let entries = read["stringData"].as_object().into_iter().flatten();
-        let entries = entries.filter_map(|(entry, text)| Some((entry.clone(), text.as_str()?.to_owned().into())));
-        Ok(Some(entries.collect()))
-    }
-
-    /// Stores a Secret; entries that are not named stay.
+    /// Stores a Secret; entries that are not named stay, and one that has all of them already is not touched.
     pub(super) async fn put_secret(&self, name: &str, entries: &BTreeMap<&str, SecretString>) -> anyhow::Result<()> {
-        let mut all = self.secret(name).await?.unwrap_or_default();
+        let stored = self.secret(name).await?.unwrap_or_default();
+        let same = |(entry, text): (&&str, &SecretString)| {
+            stored.get(*entry).is_some_and(|stored| stored.expose_secret() == text.expose_secret())
+        };
+        if entries.iter().all(same) {
+            return Ok(());
+        }
+        let mut all = stored;
         all.extend(entries.iter().map(|(entry, text)| ((*entry).to_owned(), text.clone())));
         let shown: BTreeMap<&str, &str> =
             all.iter().map(|(entry, text)| (entry.as_str(), text.expose_secret())).collect();
@@ -68,78 +67,93 @@ impl Store {
             "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
             "metadata": { "name": name, "namespace": self.namespace }, "stringData": shown,
         });
-        match &self.cluster {
-            Some(client) => self.apply(client, &secret).await,
-            None => self.write(&secret),
+        match self.applied() {
+            Some(namespace) => namespace.apply(&secret).await,
+            None => files::write(&self.files, &secret),
         }
     }
 
-    /// Stores objects, none of which holds a secret.
-    pub(super) async fn put(&self, objects: &[Value]) -> anyhow::Result<()> {
+    /// Stores objects, none of which holds a secret. Those that people tune by hand are made once; those of them that were
+    /// there are named.
+    pub(super) async fn put(&self, objects: &[Value]) -> anyhow::Result<Vec<String>> {
+        let mut kept = Vec::new();
         for object in objects {
-            self.write(object)?;
-            if let Some(client) = &self.cluster {
-                self.apply(client, object).await?;
+            let (kind, name) = words(object);
+            if is_tuned(kind) && self.object(kind, name).await?.is_some() {
+                kept.push(format!("{kind} {name}"));
+                continue;
             }
+            if let Some(namespace) = self.applied() {
+                namespace.apply(object).await?;
+            }
+            files::write(&self.files, object)?;
         }
-        Ok(())
-    }
-
-    fn path(&self, kind: &str, name: &str) -> PathBuf {
-        self.files.join(format!("{}-{name}.yaml", kind.to_lowercase()))
-    }
-
-    fn write(&self, object: &Value) -> anyhow::Result<()> {
-        let (kind, name) = words(object);
-        let (path, text) = (self.path(kind, name), manifest::yaml(std::slice::from_ref(object)));
-        whole(&path, &text, kind == "Secret").with_context(|| format!("--output: {} cannot be written", path.display()))
-    }
-
-    async fn apply(&self, client: &Client, object: &Value) -> anyhow::Result<()> {
-        let (kind, name) = words(object);
-        let version = object["apiVersion"].as_str().unwrap_or_default();
-        let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
-        let objects: Api<DynamicObject> = Api::namespaced_with(client.clone(), &self.namespace, &resource);
-        let patch = Patch::Apply(object);
-        let applied = objects.patch(name, &PatchParams::apply(WHO).force(), &patch).await;
-        applied.map(drop).with_context(|| format!("{kind} {name} cannot be applied in namespace {}", self.namespace))
+        Ok(kept)
     }
 
     /// What a person does next.
-    pub(super) fn next(&self, objects: &[Value]) -> String {
+    pub(super) fn next(&self, objects: &[Value], kept: &[String]) -> String {
         let (directory, namespace) = (self.files.display(), &self.namespace);
-        let count = objects.len();
+        let count = objects.len() - kept.len();
+        let there: String = kept.iter().map(|what| format!("{what} is there already, and stays as it is.\n")).collect();
         match &self.cluster {
             Some(_) => format!(
-                "{count} objects are applied in namespace {namespace}, and written to {directory} without the Secrets.\n\
+                "{there}{count} objects are applied in namespace {namespace}, and written to {directory} without the Secrets.\n\
                  Next: hyperfleet doctor -n {namespace}\n"
             ),
             None => format!(
-                "{count} objects and their Secrets are written to {directory}; only you can read the Secrets.\n\
+                "{there}{count} objects and their Secrets are written to {directory}; only you can read the Secrets.\n\
                  Next: kubectl -n {namespace} apply -f {directory} && hyperfleet doctor -n {namespace}\n"
             ),
         }
     }
 }
 
+/// Kinds that people tune by hand: how large machines and pools are is theirs to say.
+fn is_tuned(kind: &str) -> bool {
+    matches!(kind, "HypervisorMachineTemplate" | "RunnerPool")
+}
+
+/// What a Secret holds, as text or encoded.
+fn entries(name: &str, secret: Value) -> anyhow::Result<Entries> {
+    // What is wrong with it is not told: it would show what is in it.
+    let read: Secret = serde_json::from_value(secret)
+        .map_err(|_| anyhow!("Secret {name} is none: data has to be base64, stringData text; correct it"))?;
+    let text = |bytes: &[u8]| SecretString::from(String::from_utf8_lossy(bytes).into_owned());
+    let encoded = read.data.into_iter().flatten().map(|(entry, bytes)| (entry, text(&bytes.0)));
+    let plain = read.string_data.into_iter().flatten().map(|(entry, text)| (entry, SecretString::from(text)));
+    // As the API server reads it: text wins.
+    Ok(encoded.chain(plain).collect())
+}
+
 fn words(object: &Value) -> (&str, &str) {
     (object["kind"].as_str().unwrap_or_default(), object["metadata"]["name"].as_str().unwrap_or_default())
 }
 
-/// Writes a file whole or not at all; a secret one is the owner's alone from its first moment.
-fn whole(path: &Path, text: &str, secret: bool) -> std::io::Result<()> {
-    if let Some(directory) = path.parent().filter(|directory| !directory.exists()) {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_read_encoded_and_as_text() {
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "s" },
+            "data": { "a": "b25l", "b": "b25l" }, "stringData": { "b": "two" },
+        });
+        let read = entries("s", secret).unwrap();
+        assert_eq!((read["a"].expose_secret(), read["b"].expose_secret()), ("one", "two"));
+        let wrong = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": {}, "data": { "a": "hunter2!" } });
+        let told = entries("s", wrong).unwrap_err().to_string();
+        assert!(told.contains("Secret s") && !told.contains("hunter2"), "{told}");
     }
-    let beside = path.with_extension("yaml.new");
-    let mut file = File::options()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(if secret { 0o600 } else { 0o644 })
-        .open(&beside)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&beside, path)
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_not_taken_for_none() {
+        let directory = tempfile::tempdir().unwrap();
+        // Nobody, not even root, reads a directory as a file.
+        std::fs::create_dir(directory.path().join("secret-s.yaml")).unwrap();
+        let told = files::read(directory.path(), "Secret", "s").unwrap_err().to_string();
+        assert!(told.contains("secret-s.yaml cannot be read"), "{told}");
+        assert_eq!(files::read(directory.path(), "Secret", "other").unwrap(), None);
+    }
 }

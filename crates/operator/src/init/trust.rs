@@ -4,9 +4,7 @@ use anyhow::{Context, bail};
 use providers::http::{Endpoint, TransportError, Trust};
 
 use super::Wish;
-use super::wish::somebody;
 use crate::doctor::Sight;
-use crate::print;
 
 /// What is believed from here on. A certificate that nobody vouches for is shown, and a person has to agree to it.
 pub(super) async fn settle(wish: &Wish, sight: &Sight) -> anyhow::Result<Trust> {
@@ -23,7 +21,7 @@ pub(super) async fn settle(wish: &Wish, sight: &Sight) -> anyhow::Result<Trust> 
         Err(error) => bail!("--endpoint: {} does not answer: {error}", wish.endpoint),
     }
     let shown = endpoint(Trust::Insecure)?.greet().await?.fingerprint;
-    if !somebody() {
+    if !wish.questions.open() {
         bail!(
             "--fingerprint: {} shows a certificate that this system does not know. Compare its fingerprint with what \
              `pvenode cert info` says on the node, then add --fingerprint {shown}; or use --ca-file with \
@@ -36,8 +34,8 @@ pub(super) async fn settle(wish: &Wish, sight: &Sight) -> anyhow::Result<Trust> 
          `pvenode cert info` on the node. Is it the same? Type yes: ",
         wish.endpoint
     );
-    match print::ask(&question)?.as_deref() {
-        Some("yes" | "Yes" | "YES" | "y" | "Y") => Ok(Trust::Pinned(shown)),
-        Some(_) | None => bail!("the certificate was not agreed to; nothing was sent"),
+    if wish.questions.agrees(&question)? {
+        return Ok(Trust::Pinned(shown));
     }
+    bail!("the certificate was not agreed to; nothing was sent")
 }

@@ -1,28 +1,37 @@
 //! What somebody wishes for: from flags, and from questions where flags are missing and somebody is there.
 
-use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+mod ci;
+mod flags;
+
+use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
 use clap::ArgMatches;
 use providers::http::{AddressPolicy, Fingerprint, Trust};
-use providers::hypervisor::proxmox::Generation;
 use providers::hypervisor::{BridgeName, Needs, NodeName, PoolName, StorageName, VmId, VmIdRange};
 use secrecy::SecretString;
 
-use crate::print;
+pub(crate) use self::ci::Ci;
+use self::flags::{Flags, parsed};
+use super::names::Names;
+use super::questions::Questions;
+use super::valid;
 
 /// What somebody wishes for.
 pub(crate) struct Wish {
+    /// Who can be asked for more.
+    pub(crate) questions: Questions,
+    /// What objects are called.
+    pub(crate) names: Names,
     pub(crate) endpoint: String,
     /// How its certificate is believed; nothing if that is to be found out.
     pub(crate) trust: Option<Trust>,
-    pub(crate) generation: Option<Generation>,
     pub(crate) user: String,
     pub(crate) token: String,
     /// The secret of a token that exists.
     pub(crate) token_secret: Option<SecretString>,
+    /// Whether a token whose secret nobody here knows is made anew.
+    pub(crate) renew_token: bool,
     /// Who makes what is missing, with which password; nothing if lines are only printed.
     pub(crate) admin: Option<(String, SecretString)>,
     pub(crate) pool: PoolName,
@@ -44,74 +53,47 @@ pub(crate) struct Wish {
     pub(crate) print_only: bool,
 }
 
-/// Where jobs come from.
-pub(crate) struct Ci {
-    pub(crate) platform: api::Platform,
-    /// Scheme and host.
-    pub(crate) url: String,
-    /// `organization`, `organization/repository`, or nothing for all of it.
-    pub(crate) scope: Vec<String>,
-    pub(crate) trust: Trust,
-    pub(crate) ca: Option<String>,
-    pub(crate) token: Option<SecretString>,
-    pub(crate) app: Option<GivenApp>,
-    pub(crate) create_app: bool,
-    pub(crate) personal: bool,
-    pub(crate) webhook: Option<String>,
-}
-
-/// An App that exists.
-pub(crate) struct GivenApp {
-    pub(crate) id: String,
-    pub(crate) installation: u64,
-    pub(crate) key: SecretString,
-}
-
 impl Wish {
-    /// Reads flags and the files they name, and asks for what is missing.
+    /// Reads flags and the files they name, asks for what is missing, and refuses what can come to nothing.
     pub(crate) fn read(matches: &ArgMatches, namespace: &str) -> anyhow::Result<Self> {
-        let text = |name: &str| matches.get_one::<String>(name).cloned();
-        let endpoint = needed(matches, "endpoint", "Proxmox VE endpoint (https://pve.example.com:8006): ")?;
-        let image = needed(matches, "image", "VMID of the template to make machines from: ")?;
-        let storage = needed(matches, "storage", "Storage for machines' disks (local-lvm): ")?;
-        let iso = asked(matches, "iso-storage", "Storage for seed images, content type iso (empty: seed by SMBIOS): ")?;
+        let flags = Flags { matches, questions: Questions::new(matches.get_flag("yes")) };
+        let value = |name: &str| flags.text(name).unwrap_or_default();
+        let endpoint = flags.needed("endpoint", "Proxmox VE endpoint (https://pve.example.com:8006): ")?;
+        let image = flags.needed("image", "VMID of the template to make machines from: ")?;
+        let storage = flags.needed("storage", "Storage for machines' disks (local-lvm): ")?;
+        let iso = flags.asked("iso-storage", "Storage for seed images, content type iso (empty: seed by SMBIOS): ")?;
         let print_only = matches.get_flag("print");
-        let admin = match (matches.get_flag("apply") && !print_only).then(|| text("admin-user")).flatten() {
-            None => None,
-            Some(user) => {
-                let password = secret(matches, "admin-password-file", &format!("Password of {user}: "))?;
-                let missing = "--apply needs the administrator's password: nobody is at the terminal to ask; add \
-                               --admin-password-file";
-                Some((user, password.context(missing)?))
-            }
-        };
         let loopback = ["127.0.0.0/8", "::1"].map(|range| range.parse().expect("these are ranges"));
         let allow = if matches.get_flag("allow-loopback") { loopback.to_vec() } else { Vec::new() };
-        Ok(Self {
+        let wish = Self {
+            questions: flags.questions,
+            names: Names::new(&value("name"))?,
             endpoint: endpoint.trim().trim_end_matches('/').to_owned(),
-            trust: trust(matches)?,
-            generation: text("proxmox-version").and_then(|version| Generation::of(&version)),
-            user: text("user").unwrap_or_default(),
-            token: text("token-name").unwrap_or_default(),
-            token_secret: file(matches, "token-secret-file")?,
-            admin,
-            pool: parsed("--pool", &text("pool").unwrap_or_default())?,
+            trust: trust(&flags)?,
+            user: user("--user", value("user"))?,
+            token: token(value("token-name"))?,
+            token_secret: flags.secret("token-secret-file")?,
+            renew_token: matches.get_flag("renew-token"),
+            pool: parsed("--pool", &value("pool"))?,
             image: parsed("--image", &image)?,
-            nodes: many(matches, "node").iter().map(|name| parsed("--node", name)).collect::<Result<_, _>>()?,
+            nodes: flags.many("node").iter().map(|name| parsed("--node", name)).collect::<Result<_, _>>()?,
             storage: parsed("--storage", &storage)?,
             iso: iso.map(|name| parsed("--iso-storage", &name)).transpose()?,
-            bridge: parsed("--bridge", &text("bridge").unwrap_or_default())?,
-            range: range(&text("vmid-range").unwrap_or_default())?,
-            ci: if print_only { None } else { Ci::read(matches)? },
-            labels: many(matches, "label"),
+            bridge: parsed("--bridge", &value("bridge"))?,
+            range: range(&value("vmid-range"))?,
+            admin: admin(&flags)?,
+            ci: if print_only { None } else { Ci::read(&flags)? },
+            labels: flags.many("label"),
             policy: AddressPolicy { allow, deny: Vec::new() },
             output: matches.get_one::<PathBuf>("output").cloned().unwrap_or_default(),
             namespace: namespace.to_owned(),
             cpu: matches.get_one::<u32>("cpu").copied().unwrap_or(2),
-            memory: text("memory").unwrap_or_default(),
-            disk: text("disk").unwrap_or_default(),
+            memory: value("memory"),
+            disk: value("disk"),
             print_only,
-        })
+        };
+        valid::check(&wish)?;
+        Ok(wish)
     }
 
     /// The token's whole name.
@@ -119,7 +101,7 @@ impl Wish {
         format!("{}!{}", self.user, self.token)
     }
 
-    /// What machines will use.
+    /// What machines will use, as far as flags say it.
     pub(crate) fn needs(&self) -> Needs {
         Needs {
             images: [self.image].into(),
@@ -131,91 +113,45 @@ impl Wish {
     }
 }
 
-impl Ci {
-    fn read(matches: &ArgMatches) -> anyhow::Result<Option<Self>> {
-        let text = |name: &str| matches.get_one::<String>(name).cloned();
-        let question = "Where jobs come from (https://github.com/ORGANIZATION, or empty for later): ";
-        let Some(whole) = asked(matches, "ci", question)? else { return Ok(None) };
-        let (url, scope) = split(&whole)?;
-        let hosted = url == "https://github.com" || url.ends_with(".ghe.com");
-        let platform = match text("platform").as_deref() {
-            Some("gitea") => api::Platform::Gitea,
-            Some(_) => api::Platform::GitHub,
-            None if hosted => api::Platform::GitHub,
-            None => {
-                bail!("--ci: {url} may be GitHub Enterprise Server or Gitea: add --platform github or --platform gitea")
-            }
-        };
-        if platform == api::Platform::GitHub && scope.is_empty() {
-            bail!("--ci: name an organization or a repository, such as {url}/ORGANIZATION");
-        }
-        let ca = match matches.get_one::<PathBuf>("ci-ca-file") {
-            Some(path) => Some(read("--ci-ca-file", path)?),
-            None => None,
-        };
-        let app = match (text("app-id"), matches.get_one::<u64>("installation-id"), file(matches, "app-key-file")?) {
-            (Some(id), Some(installation), Some(key)) => Some(GivenApp { id, installation: *installation, key }),
-            _ => None,
-        };
-        let trust = ca.as_ref().map_or(Trust::System, |pem| Trust::Bundle(pem.clone().into_bytes()));
-        Ok(Some(Self {
-            platform,
-            url,
-            scope,
-            trust,
-            ca,
-            token: file(matches, "ci-token-file")?,
-            app,
-            create_app: matches.get_flag("create-app"),
-            personal: matches.get_flag("personal-account"),
-            webhook: text("webhook-url"),
-        }))
-    }
-
-    /// The organisation, or whose repository it is.
-    pub(crate) fn owner(&self) -> &str {
-        self.scope.first().map(String::as_str).unwrap_or_default()
-    }
-}
-
-/// Scheme and host, and what stands behind them.
-fn split(whole: &str) -> anyhow::Result<(String, Vec<String>)> {
-    let wrong = || anyhow!("--ci: {whole:?} is no address such as https://github.com/ORGANIZATION");
-    let rest = whole.trim().strip_prefix("https://").ok_or_else(wrong)?;
-    let mut parts = rest.split('/').filter(|part| !part.is_empty());
-    let host = parts.next().filter(|host| !host.contains('@')).ok_or_else(wrong)?;
-    let scope: Vec<String> = parts.map(|part| part.trim_end_matches(".git").to_owned()).collect();
-    let plain = |part: &String| part.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter));
-    if scope.len() > 2 || !scope.iter().all(plain) {
-        return Err(wrong());
-    }
-    Ok((format!("https://{}", host.to_ascii_lowercase()), scope))
-}
-
-/// A flag's value, or the answer to a question; nothing if the answer is empty or nobody is there.
-fn asked(matches: &ArgMatches, name: &str, question: &str) -> anyhow::Result<Option<String>> {
-    if let Some(value) = matches.get_one::<String>(name) {
-        return Ok(Some(value.clone()));
-    }
-    if matches.get_flag("yes") {
+/// Who makes what is missing: as a flag says, or as somebody answers who gave no flag that speaks against it.
+fn admin(flags: &Flags<'_>) -> anyhow::Result<Option<(String, SecretString)>> {
+    let matches = flags.matches;
+    let decided = matches.get_flag("print") || matches.contains_id("token-secret-file");
+    let question = "Make pool, user, token and rights now with an administrator's login? Type yes, or no to have the lines \
+                    printed: ";
+    if !matches.get_flag("apply") && (decided || !flags.questions.agrees(question)?) {
         return Ok(None);
     }
-    Ok(print::ask(question)?.filter(|answer| !answer.is_empty()))
+    let user = user("--admin-user", flags.text("admin-user").unwrap_or_default())?;
+    let password = match flags.secret("admin-password-file")? {
+        Some(password) => Some(password),
+        None => flags.questions.hidden(&format!("Password of {user}: "))?,
+    };
+    let missing =
+        "--apply needs the administrator's password: nobody is at the terminal to ask; add --admin-password-file";
+    Ok(Some((user, password.context(missing)?)))
 }
 
-fn needed(matches: &ArgMatches, name: &str, question: &str) -> anyhow::Result<String> {
-    asked(matches, name, question)?.ok_or_else(|| anyhow!("--{name} is needed: nobody answered at a terminal"))
+/// A user as Proxmox VE names one, of letters that mean nothing to a shell.
+fn user(flag: &str, text: String) -> anyhow::Result<String> {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.+".contains(letter);
+    match text.split_once('@') {
+        Some((name, realm)) if !name.is_empty() && name.chars().all(plain) && is_word(realm) => Ok(text),
+        Some(_) | None => bail!("{flag}: {text:?} is no user with its realm, such as hyperfleet@pve"),
+    }
 }
 
-fn many(matches: &ArgMatches, name: &str) -> Vec<String> {
-    matches.get_many::<String>(name).map(|values| values.cloned().collect()).unwrap_or_default()
+fn token(text: String) -> anyhow::Result<String> {
+    if is_word(&text) {
+        return Ok(text);
+    }
+    bail!("--token-name: {text:?} is no name of a token: give a letter, then letters, digits, -, _ or ., such as fleet")
 }
 
-fn parsed<T: FromStr>(flag: &str, text: &str) -> anyhow::Result<T>
-where
-    T::Err: std::fmt::Display,
-{
-    text.trim().parse().map_err(|error| anyhow!("{flag}: {error}"))
+/// What Proxmox VE takes as the name of a realm or token.
+fn is_word(text: &str) -> bool {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    text.len() > 1 && text.starts_with(|letter: char| letter.is_ascii_alphabetic()) && text.chars().all(plain)
 }
 
 /// VMIDs from the first to the last.
@@ -226,47 +162,11 @@ fn range(text: &str) -> anyhow::Result<VmIdRange> {
     if first > last { Err(wrong()) } else { Ok(VmIdRange { first, last }) }
 }
 
-fn read(flag: &str, path: &Path) -> anyhow::Result<String> {
-    let text =
-        if path.as_os_str() == "-" { std::io::read_to_string(std::io::stdin()) } else { std::fs::read_to_string(path) };
-    text.with_context(|| format!("{flag}: {} cannot be read", path.display()))
-}
-
-/// Something secret in a file, without the newline at its end.
-fn file(matches: &ArgMatches, name: &str) -> anyhow::Result<Option<SecretString>> {
-    let Some(path) = matches.get_one::<PathBuf>(name) else { return Ok(None) };
-    let text = read(&format!("--{name}"), path)?;
-    let text = text.trim_end_matches(['\r', '\n']);
-    if text.is_empty() {
-        bail!("--{name}: {} is empty", path.display());
+fn trust(flags: &Flags<'_>) -> anyhow::Result<Option<Trust>> {
+    if let Some(pem) = flags.content("ca-file")? {
+        return Ok(Some(Trust::Bundle(pem.into_bytes())));
     }
-    Ok(Some(text.to_owned().into()))
-}
-
-/// Something secret from a file, or from the person at the terminal.
-pub(super) fn secret(matches: &ArgMatches, name: &str, question: &str) -> anyhow::Result<Option<SecretString>> {
-    match file(matches, name)? {
-        Some(found) => Ok(Some(found)),
-        None => hidden(question),
-    }
-}
-
-/// Something secret from the person at the terminal, if one is there and types something.
-pub(super) fn hidden(question: &str) -> anyhow::Result<Option<SecretString>> {
-    use secrecy::ExposeSecret;
-    Ok(print::ask_hidden(question)?.filter(|typed| !typed.expose_secret().is_empty()))
-}
-
-/// Whether somebody can be asked.
-pub(super) fn somebody() -> bool {
-    std::io::stdin().is_terminal()
-}
-
-fn trust(matches: &ArgMatches) -> anyhow::Result<Option<Trust>> {
-    if let Some(path) = matches.get_one::<PathBuf>("ca-file") {
-        return Ok(Some(Trust::Bundle(read("--ca-file", path)?.into_bytes())));
-    }
-    Ok(matches.get_one::<Fingerprint>("fingerprint").map(|fingerprint| Trust::Pinned(*fingerprint)))
+    Ok(flags.matches.get_one::<Fingerprint>("fingerprint").map(|fingerprint| Trust::Pinned(*fingerprint)))
 }
 
 #[cfg(test)]
@@ -274,14 +174,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_a_host_and_a_scope() {
-        let scope = |text: &str| split(text).map(|(url, scope)| (url, scope.join("/")));
-        let pair = |url: &str, scope: &str| (url.to_owned(), scope.to_owned());
-        assert_eq!(scope("https://GitHub.com/acme/").unwrap(), pair("https://github.com", "acme"));
-        assert_eq!(scope("https://github.com/acme/widgets.git").unwrap(), pair("https://github.com", "acme/widgets"));
-        assert_eq!(scope("https://git.example.com:3000").unwrap(), pair("https://git.example.com:3000", ""));
-        for wrong in ["http://github.com/acme", "github.com/acme", "https://", "https://me@x/acme", "https://x/a/b/c"] {
-            assert!(split(wrong).is_err(), "{wrong}");
+    fn a_user_has_a_realm_and_a_token_a_name() {
+        for good in ["hyperfleet@pve", "root@pam", "a.b+c@my-realm"] {
+            assert_eq!(user("--user", good.to_owned()).unwrap(), good);
+        }
+        for wrong in ["hyperfleet", "@pve", "a@", "a b@pve", "a;b@pve", "a@p;ls"] {
+            assert!(user("--user", wrong.to_owned()).unwrap_err().to_string().starts_with("--user: "), "{wrong}");
+        }
+        assert_eq!(token("fleet-2".to_owned()).unwrap(), "fleet-2");
+        for wrong in ["", "2fleet", "a!b", "a b"] {
+            assert!(token(wrong.to_owned()).unwrap_err().to_string().starts_with("--token-name: "), "{wrong}");
         }
     }
 }

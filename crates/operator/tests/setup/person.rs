@@ -76,6 +76,48 @@ impl Person {
         .to_vec()
     }
 
+    /// The same with more of them; one that is there already gets its new value.
+    pub(crate) fn flags(&self, clinic: &Clinic, more: &[&str]) -> Vec<String> {
+        let start = self.hypervisor(clinic);
+        let said = |flag: &String| flag.starts_with("--") && more.contains(&flag.as_str());
+        let mut flags = Vec::new();
+        let mut words = start.into_iter();
+        while let Some(word) = words.next() {
+            if said(&word) {
+                words.next();
+            } else {
+                flags.push(word);
+            }
+        }
+        flags.extend(more.iter().map(|word| (*word).to_owned()));
+        flags
+    }
+
+    /// Runs `init` for a clinic's hypervisor with these flags.
+    pub(crate) async fn init(&self, clinic: &Clinic, more: &[&str]) -> Ended {
+        let flags = self.flags(clinic, more);
+        self.run(&flags.iter().map(String::as_str).collect::<Vec<_>>()).await
+    }
+
+    /// The same with an administrator's login.
+    pub(crate) async fn apply(&self, clinic: &Clinic, more: &[&str]) -> Ended {
+        clinic.pve.set_password("root@pam", PASSWORD);
+        let password = self.file("password", PASSWORD);
+        self.init(clinic, &[&["--apply", "--admin-password-file", password.as_str()], more].concat()).await
+    }
+
+    /// An object that was written.
+    pub(crate) fn object(&self, kind: &str) -> Value {
+        self.objects().into_iter().find(|object| object["kind"] == kind).unwrap_or_default()
+    }
+
+    /// An entry of a Secret that was written.
+    pub(crate) fn entry(&self, secret: &str, entry: &str) -> String {
+        let secrets = self.objects();
+        let found = secrets.iter().find(|object| object["kind"] == "Secret" && object["metadata"]["name"] == secret);
+        found.and_then(|secret| secret["stringData"][entry].as_str()).unwrap_or_default().to_owned()
+    }
+
     /// Everything that was written, by file name.
     pub(crate) fn written(&self) -> Vec<(String, String, u32)> {
         use std::os::unix::fs::PermissionsExt as _;

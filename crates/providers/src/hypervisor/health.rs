@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::id::{BridgeName, PoolName, StorageName};
+use super::image::Image;
 use super::number::VmId;
 
 /// The answer to a probe.
@@ -28,6 +29,15 @@ pub struct Needs {
     pub seeds: Option<StorageName>,
     /// Bridges and virtual networks, with their zone where they have one.
     pub networks: BTreeSet<(Option<String>, BridgeName)>,
+}
+
+impl Needs {
+    /// Adds what a linked clone of this image takes: room where the image's disks are, and the bridges of its network cards,
+    /// which a clone has until it is configured.
+    pub fn cloning(&mut self, image: &Image) {
+        self.storages.extend(image.storages.iter().cloned());
+        self.networks.extend(image.networks.iter().map(|bridge| (None, bridge.clone())));
+    }
 }
 
 /// Privileges that are missing in one place.

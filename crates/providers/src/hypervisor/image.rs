@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::error::Error;
-use super::id::{NodeName, StorageName};
+use super::id::{BridgeName, NodeName, StorageName};
 use super::number::VmRef;
 use super::object::Object;
 use super::size::Bytes;
@@ -33,8 +33,10 @@ pub struct Image {
     pub nodes: Vec<NodeName>,
     /// The size of its boot disk.
     pub disk: Option<Bytes>,
-    /// The storages its disks are on.
+    /// The storages its disks are on; those of unused disks, which no clone gets, are not among them.
     pub storages: BTreeSet<StorageName>,
+    /// The bridges its network cards are plugged into; a clone begins with the same.
+    pub networks: BTreeSet<BridgeName>,
     /// Whether it is protected against removal, which clones inherit.
     pub protected: bool,
     /// The kinds of drives it has: a TPM's state would be shared by every clone, a seed drive is inherited.

@@ -38,7 +38,7 @@ use http::Method;
 use serde::Deserialize;
 
 pub use admin::{Admin, Gap};
-pub use grants::{Generation, Grants, Role};
+pub use grants::{Extra, Generation, Grants, Role};
 pub use guard::Limits;
 pub use session::Credentials;
 pub use upid::{Upid, UpidError};

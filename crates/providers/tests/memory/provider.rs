@@ -240,6 +240,7 @@ impl Hypervisor for Memory {
             nodes: vec![image.node.clone()],
             disk: Some(Gib(1).into()),
             storages: [self.storage.clone()].into(),
+            networks: BTreeSet::new(),
             protected: false,
             media: [Media::Disk].into(),
         })

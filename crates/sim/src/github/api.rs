@@ -129,6 +129,7 @@ static ROUTES: &[Route] = &[
     route("POST", SITE, "/app/installations/{installation_id}/access_tokens", Need::App, apps::access_token),
     route("GET", OWNERS, "/installation", Need::App, apps::installation_of),
     route("GET", SITE, "/app/hook/config", Need::App, hooks::config),
+    route("PATCH", SITE, "/app/hook/config", Need::App, hooks::lead),
     route("GET", SITE, "/app/hook/deliveries", Need::App, hooks::deliveries),
     route("GET", SITE, "/app/hook/deliveries/{delivery_id}", Need::App, hooks::delivery),
     route("POST", SITE, "/app/hook/deliveries/{delivery_id}/attempts", Need::App, hooks::redeliver),

@@ -2,17 +2,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use http::Method;
 use secrecy::SecretString;
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::Version;
 use super::api::{Api, Request};
+use super::config::Config;
 use super::form::Form;
 use super::grants::{Grants, Role};
 use super::guard::{Limits, Slots};
+use super::image::inspected;
+use super::resources::{Resource, inventory};
 use super::session::{Credentials, Session};
+use super::{RESOURCES, Version};
 use crate::http::Client;
 use crate::hypervisor::error::Error;
+use crate::hypervisor::image::Image;
+use crate::hypervisor::inventory::Kind;
+use crate::hypervisor::number::VmId;
 use crate::hypervisor::object::Object;
 
 /// An administrator who is logged in.
@@ -88,6 +96,17 @@ impl Admin {
     pub async fn version(&self) -> Result<String, Error> {
         let Version { version } = self.api.call(Request::get("/version", &[], WHOLE).probe()).await?;
         Ok(version)
+    }
+
+    /// What an image is like, on whichever node it is; nothing if there is no VM of that number.
+    pub async fn image(&self, id: VmId) -> Result<Option<Image>, Error> {
+        let listed = Request::get(RESOURCES, &[], WHOLE).with(Form::new().put("type", "vm"));
+        let rows: Vec<Resource> = self.api.call(listed).await?;
+        let mut rows = inventory(rows).vms.into_iter();
+        let Some(row) = rows.find(|row| row.vm.id == id && row.kind != Kind::Container) else { return Ok(None) };
+        let request = Request::vm(Method::GET, "/nodes/{node}/qemu/{vmid}/config", &row.vm).about(Object::Image(id));
+        let config = self.api.call::<BTreeMap<String, Value>>(request).await.map(Config::from)?;
+        inspected(&self.api, &row.vm, &config).await.map(Some)
     }
 
     /// What is missing of `grants`; only looks.

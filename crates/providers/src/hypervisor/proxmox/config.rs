@@ -1,12 +1,12 @@
 //! A VM's settings as Proxmox answers them, and what they say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::decode::text_of;
 use super::property::Property;
-use crate::hypervisor::id::{Digest, VolumeId};
+use crate::hypervisor::id::{BridgeName, Digest, VolumeId};
 use crate::hypervisor::number::Mac;
 use crate::hypervisor::size::Bytes;
 use crate::hypervisor::tag::Tag;
@@ -74,6 +74,13 @@ impl Config {
         let device = Property::parse(self.get("net0")?);
         let mut addresses = device.parts().filter(|(key, _)| key.is_some_and(|key| MODELS.contains(&key)));
         addresses.find_map(|(_, address)| address.parse().ok())
+    }
+
+    /// The bridges that network cards are plugged into.
+    pub(super) fn bridges(&self) -> BTreeSet<BridgeName> {
+        let number = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+        let cards = self.0.iter().filter(|(name, _)| name.strip_prefix("net").is_some_and(number));
+        cards.filter_map(|(_, card)| Property::parse(card).get("bridge")?.parse().ok()).collect()
     }
 
     /// Every drive, in the order of [`BUSES`], then firmware, TPM and unused ones.
@@ -198,6 +205,17 @@ mod tests {
     #[case(&[("ide0", "a"), ("ide1", "a"), ("ide2", "a"), ("ide3", "a")], Some("sata0"))]
     fn a_cd_drive_finds_its_slot(#[case] settings: &[(&str, &str)], #[case] slot: Option<&str>) {
         assert_eq!(config(settings).cd_slot().as_deref(), slot);
+    }
+
+    #[test]
+    fn every_network_card_names_its_bridge() {
+        let config = config(&[
+            ("net0", "virtio=BC:24:11:16:0F:29,bridge=vmbr0,tag=5"),
+            ("net3", "e1000=BC:24:11:16:0F:30,bridge=vmbr1"),
+            ("net4", "virtio=BC:24:11:16:0F:31"),
+            ("nets", "bridge=vmbr9"),
+        ]);
+        assert_eq!(config.bridges().iter().map(BridgeName::as_str).collect::<Vec<_>>(), ["vmbr0", "vmbr1"]);
     }
 
     #[test]

@@ -4,7 +4,8 @@ use http::Method;
 use serde::Deserialize;
 
 use super::Proxmox;
-use super::api::Request;
+use super::api::{Api, Request};
+use super::config::Config;
 use super::decode::flag;
 use super::form::Form;
 use crate::hypervisor::error::Error;
@@ -23,26 +24,32 @@ struct Feature {
     nodes: Vec<String>,
 }
 
+/// What its settings say of an image, and the hypervisor of where it can be cloned.
+pub(super) async fn inspected(api: &Api, image: &VmRef, config: &Config) -> Result<Image, Error> {
+    let feature = Request::vm(Method::GET, "/nodes/{node}/qemu/{vmid}/feature", image).about(Object::Image(image.id));
+    let Feature { has, nodes } = api.call(feature.with(Form::new().put("feature", "clone"))).await?;
+    let drives = config.drives();
+    let disks = drives.iter().filter(|drive| !matches!(drive.media, Media::Cdrom | Media::Unused));
+    Ok(Image {
+        image: image.clone(),
+        name: config.get("name").map(str::to_owned),
+        is_image: config.flag("template"),
+        linkable: has,
+        nodes: nodes.into_iter().filter_map(|node| node.parse().ok()).collect(),
+        disk: drives.iter().find(|drive| drive.boots).and_then(|drive| drive.size),
+        storages: disks.filter_map(|drive| drive.volume.as_ref()).map(VolumeId::storage).collect(),
+        networks: config.bridges(),
+        protected: config.flag("protection"),
+        media: drives.iter().map(|drive| drive.media).collect(),
+    })
+}
+
 impl Proxmox {
     /// What an image is like and where it can be cloned.
     pub(super) async fn inspect_image(&self, image: &VmRef) -> Result<Image, Error> {
         let object = Object::Image(image.id);
-        let config = self.settled(image, self.config(image, object.clone()).await).await?;
-        let feature = Request::vm(Method::GET, "/nodes/{node}/qemu/{vmid}/feature", image).about(object);
-        let Feature { has, nodes } = self.api.call(feature.with(Form::new().put("feature", "clone"))).await?;
-        let drives = config.drives();
-        let disks = drives.iter().filter(|drive| drive.media != Media::Cdrom);
-        Ok(Image {
-            image: image.clone(),
-            name: config.get("name").map(str::to_owned),
-            is_image: config.flag("template"),
-            linkable: has,
-            nodes: nodes.into_iter().filter_map(|node| node.parse().ok()).collect(),
-            disk: drives.iter().find(|drive| drive.boots).and_then(|drive| drive.size),
-            storages: disks.filter_map(|drive| drive.volume.as_ref()).map(VolumeId::storage).collect(),
-            protected: config.flag("protection"),
-            media: drives.iter().map(|drive| drive.media).collect(),
-        })
+        let config = self.settled(image, self.config(image, object).await).await?;
+        inspected(&self.api, image, &config).await
     }
 
     /// Begins a clone. The description is the ownership record: the one mark that is there from the start.

@@ -24,21 +24,38 @@ const MACHINES: &[&str] = &[
     "VM.PowerMgmt",
 ];
 
+/// Making disks.
+pub(super) const SPACE: &[&str] = &["Datastore.AllocateSpace", "Datastore.Audit"];
+
+/// What the right to remove any volume is for, and what it costs.
+const LEFTOVERS: &str = "remove disks that a removal left behind, which is the right to remove every disk there";
+
+/// How much something is needed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Weight {
+    /// Machines cannot be made without it.
+    Required,
+    /// Something suffers without it, and it gives away nothing.
+    Useful,
+    /// Something suffers without it, but it gives away more than we want: whoever grants it should know.
+    Costly,
+}
+
 /// One thing we need to be allowed to do somewhere.
 pub(super) struct Need {
     pub(super) path: String,
     pub(super) privileges: &'static [&'static str],
-    purpose: &'static str,
-    required: bool,
+    pub(super) purpose: &'static str,
+    pub(super) weight: Weight,
 }
 
 /// The privileges that are needed and not granted.
 pub(super) fn missing(granted: &Granted, needs: &Needs, identity: &str) -> Vec<Missing> {
-    let lacking = list(needs).into_iter().filter_map(|Need { path, privileges, purpose, required }| {
+    let lacking = list(needs).into_iter().filter_map(|Need { path, privileges, purpose, weight }| {
         let has = effective(granted, &path);
         let lacks: BTreeSet<String> =
             privileges.iter().filter(|wanted| !has.contains(**wanted)).map(|wanted| (*wanted).to_owned()).collect();
-        let remedy = remedy(&path, &lacks, identity);
+        let (remedy, required) = (remedy(&path, &lacks, identity), weight == Weight::Required);
         (!lacks.is_empty()).then_some(Missing { path, privileges: lacks, purpose, required, remedy })
     });
     lacking.collect()
@@ -47,27 +64,29 @@ pub(super) fn missing(granted: &Granted, needs: &Needs, identity: &str) -> Vec<M
 /// Everything that these needs take.
 pub(super) fn list(needs: &Needs) -> Vec<Need> {
     let Needs { images, pool, storages, seeds, networks } = needs;
-    let need = |path: String, privileges, purpose, required| Need { path, privileges, purpose, required };
+    let need = |path: String, privileges, purpose, weight| Need { path, privileges, purpose, weight };
     let home = pool.as_ref().map_or_else(|| "/vms".to_owned(), |pool| format!("/pool/{pool}"));
-    let mut list = vec![need(home.clone(), MACHINES, "make, change and remove machines", true)];
+    let mut list = vec![need(home.clone(), MACHINES, "make, change and remove machines", Weight::Required)];
     if pool.is_some() {
-        list.push(need(home, &["Pool.Audit"], "see which machines are in the resource pool", false));
+        list.push(need(home, &["Pool.Audit"], "see which machines are in the resource pool", Weight::Useful));
     }
-    list.extend(images.iter().map(|id| need(format!("/vms/{id}"), &["VM.Audit", "VM.Clone"], "clone the image", true)));
+    let image = |id| need(format!("/vms/{id}"), &["VM.Audit", "VM.Clone"], "clone the image", Weight::Required);
+    list.extend(images.iter().map(image));
     for storage in storages {
         let path = || format!("/storage/{storage}");
-        list.push(need(path(), &["Datastore.AllocateSpace", "Datastore.Audit"], "make disks", true));
-        list.push(need(path(), &["Datastore.Allocate"], "remove disks that a removal left behind", false));
+        list.push(need(path(), SPACE, "make disks", Weight::Required));
+        list.push(need(path(), &["Datastore.Allocate"], LEFTOVERS, Weight::Costly));
     }
     if let Some(storage) = seeds {
         let privileges = &["Datastore.Allocate", "Datastore.AllocateTemplate", "Datastore.Audit"];
-        list.push(need(format!("/storage/{storage}"), privileges, "upload and remove seed images", true));
+        list.push(need(format!("/storage/{storage}"), privileges, "upload and remove seed images", Weight::Required));
     }
     for (zone, network) in networks {
         let zone = zone.as_deref().unwrap_or("localnetwork");
-        list.push(need(format!("/sdn/zones/{zone}/{network}"), &["SDN.Use"], "plug machines into the network", true));
+        let path = format!("/sdn/zones/{zone}/{network}");
+        list.push(need(path, &["SDN.Use"], "plug machines into the network", Weight::Required));
     }
-    list.push(need("/nodes".into(), &["Sys.Audit"], "see how much room nodes have", false));
+    list.push(need("/nodes".into(), &["Sys.Audit"], "see how much room nodes have", Weight::Useful));
     list
 }
 

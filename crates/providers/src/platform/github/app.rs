@@ -39,8 +39,8 @@ struct Installed {
     id: u64,
 }
 
-/// The manifest of an App that may do what a source of this scope needs and no more. With `webhook` GitHub tells it of jobs
-/// there.
+/// The manifest of an App that may do what a source of this scope needs and no more. With `webhook` GitHub tells it of jobs;
+/// the place is for [`GitHub::lead_hook`] to correct, since nobody knows the whole of it before the source exists.
 pub fn manifest(scope: &Scope, name: &str, back: &str, webhook: Option<&str>) -> Value {
     let mut permissions: serde_json::Map<String, Value> =
         wanted(scope).into_iter().map(|(_, (name, level))| (name.to_owned(), level.into())).collect();
@@ -104,5 +104,20 @@ impl GitHub {
             Err(Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Leads the App's own webhook to `url`, where JSON is read.
+    pub async fn lead_hook(&self, url: &str) -> Result<(), Error> {
+        const ROUTE: &str = "/app/hook/config";
+        let Auth::App(app) = &self.core.auth else {
+            return Err(Error::Unsupported { what: "lead a webhook elsewhere without an App" });
+        };
+        let ask = Ask {
+            method: Method::PATCH,
+            body: json!({ "url": url, "content_type": "json" }),
+            change: Some("the App's webhook"),
+            ..Ask::get(ROUTE, ROUTE.to_owned(), Need::Hooks, Priority::Sweep)
+        };
+        self.core.as_app(app, &ask).await.map(drop)
     }
 }

@@ -29,8 +29,24 @@ pub(super) fn list(call: &Call<'_>) -> Outcome {
 pub(super) fn config(call: &Call<'_>) -> Outcome {
     let state = call.world.state();
     let own = state.hooks.values().find(|hook| hook.owner == HookOwner::App).ok_or_else(Failure::not_found)?;
-    let config = json!({ "content_type": "json", "insecure_ssl": "0", "secret": "********", "url": own.url });
-    Ok(Reply::json(200, config))
+    Ok(shown(own))
+}
+
+fn shown(hook: &Hook) -> Reply {
+    Reply::json(200, json!({ "content_type": "json", "insecure_ssl": "0", "secret": "********", "url": hook.url }))
+}
+
+/// Leads the App's own deliveries elsewhere; what is not named stays.
+pub(super) fn lead(call: &Call<'_>) -> Outcome {
+    let mut state = call.world.state();
+    let own = state.hooks.values_mut().find(|hook| hook.owner == HookOwner::App).ok_or_else(Failure::not_found)?;
+    if let Some(url) = call.ask.body["url"].as_str() {
+        url.clone_into(&mut own.url);
+    }
+    if let Some(secret) = call.ask.body["secret"].as_str() {
+        secret.clone_into(&mut own.secret);
+    }
+    Ok(shown(own))
 }
 
 /// The hooks that a call is about.

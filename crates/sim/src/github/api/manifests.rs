@@ -8,6 +8,7 @@ use super::view;
 use crate::github::access::AppKey;
 use crate::github::failure::{Failure, Outcome};
 use crate::github::fixture::{APP_ID, CLIENT_ID, HOOK_SECRET, ORGANIZATION};
+use crate::github::hook::{HookOwner, Receiver};
 use crate::github::wire::{Ask, Reply};
 use crate::github::world::{Shared, moment};
 use crate::proxmox::hex::hex;
@@ -54,7 +55,10 @@ fn convert(world: &Shared, code: &str) -> Outcome {
     let (at, now) = (world.addresses(), world.now());
     let found = world.state().app_codes.remove(code).filter(|(_, ends)| *ends > now);
     let (manifest, _) = found.ok_or_else(Failure::not_found)?;
-    let hooked = manifest["hook_attributes"].is_object();
+    let hook = manifest["hook_attributes"]["url"].as_str();
+    if let Some(url) = hook {
+        world.add_hook(HookOwner::App, url, HOOK_SECRET, Receiver::Network);
+    }
     Ok(Reply::json(
         201,
         json!({
@@ -63,7 +67,7 @@ fn convert(world: &Shared, code: &str) -> Outcome {
             "external_url": manifest["url"], "html_url": format!("{}/apps/simulated", at.web),
             "created_at": moment(now), "updated_at": moment(now), "permissions": manifest["default_permissions"],
             "events": manifest["default_events"], "client_secret": hex(&[7; 20]),
-            "webhook_secret": hooked.then_some(HOOK_SECRET), "pem": AppKey::shared().pem(),
+            "webhook_secret": hook.map(|_| HOOK_SECRET), "pem": AppKey::shared().pem(),
         }),
     ))
 }

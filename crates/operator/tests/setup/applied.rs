@@ -1,0 +1,158 @@
+//! `hyperfleet init --apply-manifests`: into a cluster where others work, too.
+
+use api::{HypervisorCluster, RunnerPool, RunnerSource};
+use apiserver::store::Memory;
+use chassis::{Clock, Tasks};
+use kube::Api;
+use kube::api::{ListParams, Patch, PatchParams};
+use operator::doctor::{Means, Sight, examine};
+use operator::single::{HISTORY, Keys, NAMESPACE, Options, Single};
+use providers::http::AddressPolicy;
+use serde_json::json;
+use sim::github::PERSONAL_TOKEN;
+use sim::proxmox::Release;
+use testenv::Program;
+
+use crate::browser::Browser;
+use crate::clinic::Clinic;
+use crate::person::{PASSWORD, Person, SOON};
+
+/// A cluster, and the flags that lead to it.
+struct Town {
+    single: Single,
+    kubeconfig: String,
+    _tasks: Tasks,
+}
+
+impl Town {
+    async fn new(person: &Person) -> Self {
+        let (tasks, clock) = (Tasks::new(), Clock::system());
+        let options = Options {
+            clock,
+            storage: Box::new(Memory),
+            history: HISTORY,
+            listen: "127.0.0.1:0".parse().unwrap(),
+            names: Vec::new(),
+            keys: Keys::fresh(clock.now()).unwrap(),
+        };
+        let single = Single::start(options, &tasks).await.unwrap();
+        let kubeconfig = person.file("kubeconfig", &single.kubeconfig());
+        Self { single, kubeconfig, _tasks: tasks }
+    }
+
+    fn flags(&self) -> [&str; 5] {
+        ["--apply-manifests", "-n", "default", "--kubeconfig", &self.kubeconfig]
+    }
+
+    fn objects<K>(&self) -> Api<K>
+    where
+        K: kube::Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>,
+    {
+        Api::namespaced(self.single.admin(), "default")
+    }
+
+    async fn clusters(&self) -> Vec<(String, String)> {
+        let listed = self.objects::<HypervisorCluster>().list(&ListParams::default()).await.unwrap();
+        let pair = |cluster: HypervisorCluster| (cluster.metadata.name.unwrap(), cluster.spec.endpoint.to_string());
+        listed.items.into_iter().map(pair).collect()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_working_set_up_is_neither_moved_nor_forced_back() {
+    let (clinic, other) = (Clinic::new(Release::V9).await, Clinic::new(Release::V9).await);
+    let person = Person::new();
+    let town = Town::new(&person).await;
+    let (token, ca) = (person.file("pat", PERSONAL_TOKEN), person.file("ci.pem", clinic.authority.pem()));
+    let ci = format!("{}/acme", clinic.github_url);
+    let platform = ["--ci", &ci, "--platform", "github", "--ci-ca-file", &ca, "--ci-token-file", &token];
+    let all = [&town.flags()[..], &platform].concat();
+    let run = person.apply(&clinic, &all).await;
+    assert_eq!(run.code, 0, "{}", run.output);
+    assert!(person.written().iter().all(|(name, ..)| !name.starts_with("secret")), "{:?}", person.written());
+
+    let rights = other.pve.rights();
+    let run = person.apply(&other, &town.flags()).await;
+    assert_eq!(run.code, 1, "{}", run.output);
+    assert!(run.output.contains("HypervisorCluster pve is there already") && run.output.contains("--name"));
+    assert_eq!((town.clusters().await, other.pve.rights()), (vec![("pve".to_owned(), clinic.pve_url.clone())], rights));
+
+    let tuned = Patch::Merge(json!({ "spec": { "scaling": { "maxReplicas": 3 } } }));
+    town.objects::<RunnerPool>().patch("linux-x64", &PatchParams::default(), &tuned).await.unwrap();
+    let run = person.apply(&clinic, &all).await;
+    assert_eq!(run.code, 0, "{}", run.output);
+    let pool = town.objects::<RunnerPool>().get("linux-x64").await.unwrap();
+    assert_eq!(json!(pool.spec.scaling)["maxReplicas"], 3);
+
+    let moved = Patch::Merge(json!({ "spec": { "defaultNetwork": "vmbr1" } }));
+    town.objects::<HypervisorCluster>().patch("pve", &PatchParams::default(), &moved).await.unwrap();
+    let run = person.apply(&clinic, &town.flags()).await;
+    assert_eq!(run.code, 1, "{}", run.output);
+    assert!(run.output.contains("was changed by somebody else in spec.defaultNetwork"), "{}", run.output);
+
+    let run = person.apply(&other, &[&town.flags()[..], &["--name", "lab"]].concat()).await;
+    assert_eq!(run.code, 0, "{}", run.output);
+    let both = [("lab".to_owned(), other.pve_url.clone()), ("pve".to_owned(), clinic.pve_url.clone())];
+    assert_eq!(town.clusters().await, both);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn webhooks_of_a_new_app_lead_to_the_source() {
+    let clinic = Clinic::new(Release::V9).await;
+    clinic.github.remove_hooks();
+    clinic.pve.set_password("root@pam", PASSWORD);
+    let person = Person::new();
+    let town = Town::new(&person).await;
+    let (password, ca) = (person.file("password", PASSWORD), person.file("ci.pem", clinic.authority.pem()));
+    let ci = format!("{}/acme", clinic.github_url);
+    let apply = ["--apply", "--admin-password-file", &password];
+    let app = ["--ci", &ci, "--platform", "github", "--create-app", "--ci-ca-file", &ca];
+    let hook = ["--webhook-url", "https://hooks.example.com"];
+    let flags = person.flags(&clinic, &[&apply[..], &app, &hook, &town.flags()].concat());
+    let program = Program::start(&person.command(&flags.iter().map(String::as_str).collect::<Vec<_>>()));
+    program.wait_for_line("in your browser and agree there", SOON).await;
+    let output = program.output();
+    let page = output.split_whitespace().find(|word| word.starts_with("http://127.0.0.1:")).unwrap().to_owned();
+    let browser = Browser::new(&clinic);
+    let back = browser.agree(&browser.get(&page).await).await;
+    browser.get(&back).await;
+    assert_eq!(program.wait(SOON).await.code(), Some(0), "{}", program.output());
+    let uid = town.objects::<RunnerSource>().get("github").await.unwrap().metadata.uid.unwrap();
+    let told = format!("Webhooks of the App lead to https://hooks.example.com/webhooks/{uid}.");
+    assert!(program.output().contains(&told), "{}", program.output());
+
+    let loopback = || AddressPolicy { allow: vec!["127.0.0.0/8".parse().unwrap()], deny: Vec::new() };
+    let chart = examine(&Means {
+        client: town.single.admin(),
+        namespace: Some("default".to_owned()),
+        home: NAMESPACE.to_owned(),
+        advertise: None,
+        sight: Sight { hypervisors: loopback(), platforms: loopback(), clock: Clock::system() },
+    })
+    .await;
+    let led = format!("the webhook to https://hooks.example.com/webhooks/{uid} is there");
+    assert!(chart.passed().iter().any(|passed| passed.what.contains(&led)), "{:#?}", chart.findings());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_has_to_make_a_webhook_is_told_how() {
+    let clinic = Clinic::new(Release::V9).await;
+    let person = Person::new();
+    let (token, ca) = (person.file("pat", PERSONAL_TOKEN), person.file("ci.pem", clinic.authority.pem()));
+    let ci = format!("{}/acme", clinic.github_url);
+    let platform = ["--ci", &ci, "--platform", "github", "--ci-ca-file", &ca, "--ci-token-file", &token];
+    let hook = ["--webhook-url", "https://hooks.example.com/"];
+    let run = person.apply(&clinic, &[&platform[..], &hook].concat()).await;
+    assert_eq!(run.code, 0, "{}", run.output);
+    for words in [
+        "https://hooks.example.com and, behind it",
+        "kubectl -n default get runnersource github -o jsonpath='{.status.webhookPath}'",
+        "entry webhook-secret of Secret ci-credentials",
+        "application/json",
+        "Workflow jobs",
+    ] {
+        assert!(run.output.contains(words), "{words}: {}", run.output);
+    }
+    let secret = person.entry("ci-credentials", "webhook-secret");
+    assert!(secret.len() == 40 && !run.output.contains(&secret), "{}", run.output);
+}
