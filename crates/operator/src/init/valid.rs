@@ -1,6 +1,8 @@
 //! Whether flags can come to something, found out before anything is done: the objects they make are judged as an API server
 //! would, and what is wrong is told by its flag.
 
+use std::collections::BTreeSet;
+
 use anyhow::bail;
 use api::Violation;
 use providers::http::{Endpoint, Trust};
@@ -50,13 +52,13 @@ pub(super) fn check(wish: &Wish) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What an API server would say of an object.
+/// What an API server would say of an object: once a field, since what is no value at all breaks every rule for it.
 fn judged(object: &Value) -> Vec<String> {
     let kind = object["kind"].as_str().unwrap_or_default();
-    match api::admit(object, None) {
-        Ok(_) => Vec::new(),
-        Err(refusal) => refusal.violations().iter().map(|violation| told(kind, violation)).collect(),
-    }
+    let Err(refusal) = api::admit(object, None) else { return Vec::new() };
+    let mut fields = BTreeSet::new();
+    let first = refusal.violations().iter().filter(|violation| fields.insert(&violation.field));
+    first.map(|violation| told(kind, violation)).collect()
 }
 
 fn told(kind: &str, violation: &Violation) -> String {

@@ -9,7 +9,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use sim::world::{Call, FuzzReport, Fuzzing, Installed, Object, State, World, across, fuzz, mutations, schema_of, seeds};
+use sim::world::{
+    Call, FuzzReport, Fuzzing, Installed, Object, State, World, across, fuzz, mutations, schema_of, seeds,
+};
 
 use crate::town::{JOBS, POOLS, SOURCES, Town, pool, source};
 use crate::yard::{CLAIMS, CLUSTERS, Pace, SECRET, TEMPLATES, TOKEN, Yard, claim, cluster, template};
@@ -132,7 +134,8 @@ impl Kind {
         let generation = &object["metadata"]["generation"];
         let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
         let old = conditions.iter().filter(|one| one["observedGeneration"] != *generation);
-        let mut lies: Vec<String> = old.map(|one| format!("{one} is of another generation than {generation}")).collect();
+        let mut lies: Vec<String> =
+            old.map(|one| format!("{one} is of another generation than {generation}")).collect();
         let well = conditions.iter().any(|one| {
             ["Ready", "TemplateValid"].contains(&one["type"].as_str().unwrap_or_default()) && one["status"] == "True"
         });
@@ -248,11 +251,9 @@ fn runner(name: &str) -> Value {
 /// Makes every `part`th state of every field.
 fn all_made(seed: u64, part: usize) {
     let command = claim("", &["true"]);
-    for (plural, collection, sample) in [
-        ("machineclaims", CLAIMS, command),
-        ("machineclaims", CLAIMS, runner("")),
-        ("runnerjobs", JOBS, job("")),
-    ] {
+    for (plural, collection, sample) in
+        [("machineclaims", CLAIMS, command), ("machineclaims", CLAIMS, runner("")), ("runnerjobs", JOBS, job(""))]
+    {
         let skip = usize::try_from(seed).unwrap();
         let made = made(seed, plural, collection, &sample, |number| (number + skip).is_multiple_of(part));
         let Made { taken, refused, failures } = made;

@@ -61,7 +61,8 @@ mod tests {
     #[test]
     fn one_failing_check_does_not_hide_the_next() {
         let sh = Path::new("sh");
-        let Outcomes { counts, failures } = run(Path::new("/"), &[(sh, "sh", &["-c", "exit 1"]), (sh, "sh", &["-c", "exit 0"])]).unwrap();
+        let Outcomes { counts, failures } =
+            run(Path::new("/"), &[(sh, "sh", &["-c", "exit 1"]), (sh, "sh", &["-c", "exit 0"])]).unwrap();
         assert_eq!((counts.failed, counts.passed, failures.as_str()), (1, 1, "sh -c exit 1\n"));
     }
 }

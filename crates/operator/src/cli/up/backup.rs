@@ -63,8 +63,7 @@ fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // The name of a new file is kept by its directory.
-    let written =
-        file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| File::open(folder)?.sync_all());
+    let written = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| File::open(folder)?.sync_all());
     if written.is_err() {
         let _ = fs::remove_file(path);
     }

@@ -50,7 +50,9 @@ fn console(effective: &Effective) -> String {
     let scheme = if secure { "https" } else { "http" };
     match effective.bind("metrics.bindAddress") {
         Bind::Off => "off; --metrics-bind-address :8443 shows it".to_owned(),
-        Bind::Any(port) => format!("{scheme}://<this machine>:{port}/console/ (docs/guide/console.md says who may look)"),
+        Bind::Any(port) => {
+            format!("{scheme}://<this machine>:{port}/console/ (docs/guide/console.md says who may look)")
+        }
         Bind::At(address) => format!("{scheme}://{address}/console/ (docs/guide/console.md says who may look)"),
     }
 }

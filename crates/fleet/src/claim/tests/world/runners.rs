@@ -200,7 +200,7 @@ fn arc_4632_vm_removal_does_not_wait_for_the_platform() {
 fn a_token_stolen_from_a_machine_that_drains_is_told_as_that() {
     let events = after_up(&[(0, Event::Give { told: false }), (0, Event::Drain), (0, Event::Steal)]);
     let mut world = live(patient(), &events);
-    let_pass(&mut world, 5);
+    let_pass(&mut world, 0);
     let claim = world.claim.clone().expect("its VM is being removed");
     let (holds, reason, message) = said(status_of(&claim), ConditionType::Ready);
     assert_eq!((holds, reason), ("False", "AttestationFailed"), "{message}");
