@@ -125,7 +125,8 @@ fn space(report: &Report, observed: &Observed) -> Option<u64> {
 /// The status with what was found. Nothing in it moves by itself: what is free changes all the time, what there is does
 /// not.
 pub(super) fn tell(report: &Report, observed: &Observed, status: HypervisorClusterStatus) -> HypervisorClusterStatus {
-    let quantity = |bytes: u64| Quantity::from_mebibytes(bytes >> 20);
+    // Nothing is no quantity: an API server refuses it, and with it everything else that is to be told.
+    let quantity = |bytes: u64| Some(bytes >> 20).filter(|size| *size > 0).map(Quantity::from_mebibytes);
     let nodes: Vec<NodeStatus> = report
         .configured(observed)
         .map(|node| NodeStatus {
@@ -133,7 +134,7 @@ pub(super) fn tell(report: &Report, observed: &Observed, status: HypervisorClust
             online: node.presence == Presence::Online,
             maintenance: node.maintenance,
             cpu: node.cpu,
-            memory: node.memory.map(quantity),
+            memory: node.memory.and_then(quantity),
         })
         .collect();
     let online = || report.configured(observed).filter(|node| node.presence == Presence::Online);
@@ -145,8 +146,8 @@ pub(super) fn tell(report: &Report, observed: &Observed, status: HypervisorClust
         nodes,
         available_resources: Some(AvailableResources {
             cpu,
-            memory: sum(|node| node.memory).map(quantity),
-            storage: space(report, observed).map(quantity),
+            memory: sum(|node| node.memory).and_then(quantity),
+            storage: space(report, observed).and_then(quantity),
         }),
         ..status
     }

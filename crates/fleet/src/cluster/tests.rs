@@ -104,6 +104,17 @@ fn a_cluster_that_answers_is_ready_and_tells_what_it_has() {
     assert_eq!(resources.storage.unwrap().to_string(), "200Gi");
 }
 
+/// A size of nothing is refused by the API server, and with it the news that no node is online.
+#[test]
+fn a_cluster_of_which_no_node_is_online_says_so_without_sizes() {
+    let dark = |name: &str| Node { presence: Presence::Away, ..node(name) };
+    let report = Report { nodes: vec![dark("a"), dark("b")], storage: Vec::new(), ..report() };
+    let status = plan(&observed(answered(report)), NOW).status.unwrap();
+    assert_eq!(status.connected_nodes, Some(0));
+    let resources = status.available_resources.unwrap();
+    assert_eq!((resources.memory, resources.storage), (None, None));
+}
+
 #[test]
 fn space_that_nodes_share_is_told_once() {
     let shared = Report { storage: vec![space("a", true), space("b", true)], ..report() };

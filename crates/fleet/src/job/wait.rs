@@ -104,6 +104,7 @@ fn unsure(observed: &Observed, pool: &str, what: &str, now: Timestamp) -> JobPla
 fn unmatched(observed: &Observed, closest: Option<&Candidate>) -> String {
     let source = &observed.job.spec.source_ref.name;
     match closest {
+        None if observed.source.is_none() => format!("source {source} does not exist: create it, or delete the job"),
         None => format!("source {source} has no pool: create a RunnerPool that refers to it"),
         Some(Candidate { pool, missing }) => {
             let (name, missing) = (name_of(pool), few(missing));

@@ -208,7 +208,7 @@ fn made_for(claim: &MachineClaim) -> Option<Key> {
 
 impl Controller for RunnerJobs {
     type Object = RunnerJob;
-    /// None while nothing can be said of a job: its source is not connected, and it has no pool.
+    /// None while nothing can be said of a job: its source is there and not connected yet, and it has no pool.
     type Observed = Option<Observed>;
     type Step = Step;
     type Status = RunnerJobStatus;
@@ -219,8 +219,8 @@ impl Controller for RunnerJobs {
 
     async fn observe(&self, job: Arc<RunnerJob>) -> Result<Option<Observed>, Fault> {
         let key = job_source(&job);
-        let outpost = self.outposts.get(&key);
-        if outpost.is_none() && is_open(&job) && job::pool_of(&job).is_none() {
+        let (outpost, source) = (self.outposts.get(&key), self.sources.sources.get(&key));
+        if outpost.is_none() && source.is_some() && is_open(&job) && job::pool_of(&job).is_none() {
             return Ok(None);
         }
         let pools = self.candidates(&job, outpost.as_ref());
@@ -229,7 +229,7 @@ impl Controller for RunnerJobs {
             pools,
             tells: outpost.as_ref().map(Outpost::tells).unwrap_or_default(),
             asked,
-            source: self.sources.sources.get(&key),
+            source,
             claims: self.claims(&job),
             node_gone: self.is_node_gone(&job),
             can_rerun: outpost.is_some_and(|outpost| outpost.capabilities().reruns),

@@ -134,8 +134,9 @@ impl Kind {
         let generation = &object["metadata"]["generation"];
         let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
         let old = conditions.iter().filter(|one| one["observedGeneration"] != *generation);
-        let mut lies: Vec<String> =
-            old.map(|one| format!("{one} is of another generation than {generation}")).collect();
+        let mut lies: Vec<String> = old
+            .map(|one| format!("{} is of another generation than {generation}: {conditions:?}", one["type"]))
+            .collect();
         let well = conditions.iter().any(|one| {
             ["Ready", "TemplateValid"].contains(&one["type"].as_str().unwrap_or_default()) && one["status"] == "True"
         });

@@ -84,6 +84,8 @@ fn ci_6_7_a_job_that_no_pool_fits_names_the_closest_and_what_it_lacks() {
     );
     observed.pools.clear();
     assert_eq!(said(&observed, 1).1, "source gh has no pool: create a RunnerPool that refers to it");
+    observed.source = None;
+    assert_eq!(said(&observed, 1).1, "source gh does not exist: create it, or delete the job");
 }
 
 #[test]
