@@ -138,16 +138,8 @@ impl ApiServer {
     fn answer(&self, head: &request::Parts, body: Bytes, caller: &Caller) -> Response<Body> {
         match self.serve(head, body, caller) {
             Ok(answer) => answer.into(),
-            Err(failure) => self.refuse(head, failure),
+            Err(failure) => refuse(head, failure),
         }
-    }
-
-    /// A failure in the form that was asked for.
-    fn refuse(&self, head: &request::Parts, failure: Failure) -> Response<Body> {
-        let accept = head.headers.get(http::header::ACCEPT).and_then(|value| value.to_str().ok());
-        let wanted = Form::accepted(accept.unwrap_or_default(), Endpoint::Custom);
-        let refusal = Answer::from(failure);
-        if wanted.is_ok_and(|(_, yaml)| yaml) { refusal.into_yaml().into() } else { refusal.into() }
     }
 
     fn serve(&self, head: &request::Parts, body: Bytes, caller: &Caller) -> Result<Answer, Failure> {
@@ -185,6 +177,14 @@ impl ApiServer {
         let wish = wish(&user, head)?;
         Ok(wanted.assume(cluster.policy(), &wish, None)?.0)
     }
+}
+
+/// A failure in the form that was asked for.
+fn refuse(head: &request::Parts, failure: Failure) -> Response<Body> {
+    let accept = head.headers.get(http::header::ACCEPT).and_then(|value| value.to_str().ok());
+    let wanted = Form::accepted(accept.unwrap_or_default(), Endpoint::Custom);
+    let refusal = Answer::from(failure);
+    if wanted.is_ok_and(|(_, yaml)| yaml) { refusal.into_yaml().into() } else { refusal.into() }
 }
 
 fn permit(cluster: &mut Cluster, wish: &Attributes) -> Result<(), Failure> {

@@ -13,7 +13,7 @@ use tokio::task::block_in_place;
 use tokio::time::timeout;
 use tower::Service;
 
-use super::{ApiServer, Caller};
+use super::{ApiServer, Caller, refuse};
 use crate::answer::{Answer, Body};
 use crate::failure::Failure;
 
@@ -58,7 +58,7 @@ where
                 Caller::Known(_) => Limited::new(body, LARGEST).collect().await.map_err(|_| too_large()),
                 // Nothing is kept in memory for somebody who may not ask, nor for long.
                 Caller::Unknown => match door.server.admits(&head, &door.caller) {
-                    Err(failure) => return Ok(door.server.refuse(&head, failure)),
+                    Err(failure) => return Ok(refuse(&head, failure)),
                     Ok(()) => match timeout(PATIENCE, Limited::new(body, LARGEST).collect()).await {
                         Ok(read) => read.map_err(|_| too_large()),
                         Err(_) => Err(too_slow()),

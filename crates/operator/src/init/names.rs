@@ -9,11 +9,11 @@ const LONGEST: usize = 40;
 
 /// The names of everything.
 pub(crate) struct Names {
-    /// The HypervisorCluster.
+    /// The `HypervisorCluster`.
     pub(super) cluster: String,
-    /// The HypervisorMachineTemplate.
+    /// The `HypervisorMachineTemplate`.
     pub(super) template: String,
-    /// The RunnerPool.
+    /// The `RunnerPool`.
     pub(super) pool: String,
     /// The Secret with the hypervisor's credentials.
     pub(super) proxmox: String,
@@ -40,7 +40,7 @@ impl Names {
         })
     }
 
-    /// The RunnerSource.
+    /// The `RunnerSource`.
     pub(super) fn source(&self, platform: api::Platform) -> String {
         format!("{}{}", self.prefix, platform.as_str())
     }

@@ -95,7 +95,8 @@ impl Store {
     pub(super) fn next(&self, objects: &[Value], kept: &[String]) -> String {
         let (directory, namespace) = (self.files.display(), &self.namespace);
         let count = objects.len() - kept.len();
-        let there: String = kept.iter().map(|what| format!("{what} is there already, and stays as it is.\n")).collect();
+        let there =
+            kept.iter().fold(String::new(), |text, what| text + what + " is there already, and stays as it is.\n");
         match &self.cluster {
             Some(_) => format!(
                 "{there}{count} objects are applied in namespace {namespace}, and written to {directory} without the Secrets.\n\

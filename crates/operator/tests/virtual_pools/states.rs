@@ -183,7 +183,9 @@ impl Kind {
 fn all(kind: fn() -> Kind, first: u64, count: u64, compared: usize) {
     let reports = across(&seeds(first, count), |seed| kind().fuzzed(seed, compared));
     let mut sum = FuzzReport::default();
-    reports.into_iter().for_each(|report| sum.add(report));
+    for report in reports {
+        sum.add(report);
+    }
     let FuzzReport { taken, refused, compared, failures, .. } = sum;
     println!("lane: {}: {taken} changes taken, {refused} refused, {compared} compared", kind().plural);
     assert!(failures.is_empty(), "{} failures: {}", failures.len(), failures.join("\n"));

@@ -1,5 +1,6 @@
 //! Checks that are no tests: each is one command that succeeds or does not.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -47,7 +48,7 @@ fn run(root: &Path, checks: &[(&Path, &str, &[&str])]) -> Result<Outcomes> {
         let check = format!("{shown} {}", arguments.join(" "));
         say(&format!("{check:<70} {}", outcome.word()));
         if outcome == Outcome::Failed {
-            failures += &format!("{check}\n");
+            writeln!(failures, "{check}").context("a string takes any text")?;
         }
         counts.count(outcome);
     }

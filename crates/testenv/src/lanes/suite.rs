@@ -85,13 +85,14 @@ impl Suite {
             counts.count(*outcome);
             writeln!(self.list, "{name}::{test} {}", outcome.word()).context("a string takes any text")?;
             if *outcome == Outcome::Failed {
-                self.came.failures += &format!("{name}::{test}\n{}", words::of_failure(&ran.output, test));
+                let words = words::of_failure(&ran.output, test);
+                write!(self.came.failures, "{name}::{test}\n{words}").context("a string takes any text")?;
             }
         }
         if let Some(complaint) = complaint {
             counts.count(Outcome::Failed);
             writeln!(self.list, "{name}::{complaint} {}", Outcome::Failed.word()).context("a string takes any text")?;
-            self.came.failures += &format!("{name}: {complaint}\n");
+            writeln!(self.came.failures, "{name}: {complaint}").context("a string takes any text")?;
         }
         self.came.counts = self.came.counts.plus(counts);
         ran.report(counts);

@@ -44,7 +44,7 @@ fn closed(path: &'static str) -> Dial {
         let answer = Response::builder().status(status).header("content-type", "application/json");
         Ok::<_, Infallible>(answer.body(Full::new(Bytes::from(body.to_string()))).unwrap())
     });
-    Arc::new(move |_, _| Ok(Client::over("proxmox", service.clone())))
+    Arc::new(move |_, _| Ok(Client::over("proxmox", service)))
 }
 
 /// What is said of it.

@@ -124,7 +124,7 @@ impl Grants {
         }
         lines.push(self.entry("/storage/STORAGE", space.name));
         lines.push(self.entry("/sdn/zones/localnetwork/BRIDGE", network));
-        lines.iter().map(|line| format!("# {line}\n")).collect()
+        lines.iter().fold(String::new(), |text, line| text + "# " + line + "\n")
     }
 
     /// The line that gives a role on a path; single quotes, since an interactive shell reads `!` in any others.
