@@ -32,6 +32,8 @@ pub(crate) struct Cluster {
     pub family: Family,
     /// What changes have called for and nobody has done yet.
     pub chores: BTreeSet<Chore>,
+    /// What could not be done, and the revision then.
+    pub put_off: (BTreeSet<Chore>, u64),
     /// Objects that were written otherwise than they are read, as they were written.
     written: BTreeMap<(Resource, Key), Value>,
 }
@@ -59,6 +61,7 @@ impl Cluster {
             policy: None,
             family: Family::default(),
             chores: BTreeSet::new(),
+            put_off: (BTreeSet::new(), 0),
             written: BTreeMap::new(),
         };
         let resources: Vec<Resource> = cluster.store.resources().cloned().collect();
@@ -72,7 +75,7 @@ impl Cluster {
 
     /// The same state in memory, to go on by itself with uids from `seed`.
     pub(crate) fn copy(&self, seed: [u8; 32]) -> Self {
-        let Self { store, kinds, entropy: _, policy: _, family, chores, written } = self;
+        let Self { store, kinds, entropy: _, policy: _, family, chores, put_off, written } = self;
         Self {
             store: store.copy(),
             kinds: kinds.clone(),
@@ -80,6 +83,7 @@ impl Cluster {
             policy: None,
             family: family.clone(),
             chores: chores.clone(),
+            put_off: put_off.clone(),
             written: written.clone(),
         }
     }
@@ -212,6 +216,18 @@ impl Cluster {
         let account = self.read(&Resource::new("", "serviceaccounts"), &Key::new(namespace, name))?;
         let deleted = object::text(&account, "deletionTimestamp").parse().ok();
         Some(Account { uid: object::uid(&account).to_owned(), deleted })
+    }
+
+    /// Whether there is anything to do, and anything new about what could not be done before: a storage that has taken nothing
+    /// since would refuse it again, and each time at the cost of whoever asks for something.
+    pub(crate) fn has_chores(&self) -> bool {
+        !self.chores.is_empty() || self.may_retry()
+    }
+
+    /// Whether what could not be done may go well now.
+    pub(crate) fn may_retry(&self) -> bool {
+        let (chores, then) = &self.put_off;
+        !chores.is_empty() && self.store.revision() > *then
     }
 
     /// The kind an object of `resource` is kept in.

@@ -39,8 +39,11 @@ pub(crate) enum Chore {
 /// How many chores one call does at most: each leads to few others, so that reaching it would be a loop.
 const LIMIT: usize = 1_000_000;
 
-/// Does chores until none is left but those that the storage did not take: they are done another time.
+/// Does chores until none is left but those that the storage did not take: they are done once it has taken something again.
 pub(crate) fn settle(cluster: &mut Cluster, now: Timestamp) {
+    if cluster.may_retry() {
+        cluster.chores.append(&mut cluster.put_off.0);
+    }
     let mut left = BTreeSet::new();
     for _ in 0..LIMIT {
         let Some(chore) = cluster.chores.pop_first() else { break };
@@ -58,7 +61,9 @@ pub(crate) fn settle(cluster: &mut Cluster, now: Timestamp) {
             }
         }
     }
-    cluster.chores.extend(left);
+    let (put_off, then) = &mut cluster.put_off;
+    put_off.extend(left);
+    *then = cluster.store.revision();
 }
 
 /// Whether a definition's kinds are served.

@@ -7,11 +7,12 @@ mod listen;
 mod options;
 mod start;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use bytes::Bytes;
-use http::{Method, Response, request};
+use http::{Response, request};
 use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::block_in_place;
 
 use crate::access::{self, Attributes, Authenticator, Credential, User, Wanted};
 use crate::answer::{Answer, Body};
@@ -118,7 +119,14 @@ impl ApiServer {
     }
 
     fn cluster(&self) -> MutexGuard<'_, Cluster> {
-        self.0.cluster.lock().unwrap_or_else(PoisonError::into_inner)
+        match self.0.cluster.try_lock() {
+            Ok(cluster) => cluster,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            // Whoever has it may be waiting for the disk.
+            Err(TryLockError::WouldBlock) => {
+                self.aside(|| self.0.cluster.lock().unwrap_or_else(PoisonError::into_inner))
+            }
+        }
     }
 
     /// Whether somebody may ask this, as far as its head tells.
@@ -128,10 +136,18 @@ impl ApiServer {
         permit(&mut cluster, &wish(&user, head)?)
     }
 
-    /// Whether an answer may take a while, and somebody else can do the thread's other work meanwhile.
-    fn blocks(&self, method: &Method) -> bool {
-        let shared = Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);
-        shared && *method != Method::GET && self.0.blocks
+    /// Does what may take a while; if somebody else can do the thread's other work meanwhile, it goes there first.
+    fn aside<T>(&self, work: impl FnOnce() -> T) -> T {
+        let shared =
+            || Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);
+        if self.0.blocks && shared() { block_in_place(work) } else { work() }
+    }
+
+    /// Does what changes have called for, if this server does that at once.
+    fn tidy(&self, cluster: &mut Cluster) {
+        if self.0.chores == Chores::AtOnce && cluster.has_chores() {
+            lifecycle::settle(cluster, self.0.clock.now());
+        }
     }
 
     /// Answers one request.
@@ -154,9 +170,7 @@ impl ApiServer {
                 let verb = Verb::of(&head.method, &target, watch).ok_or_else(Failure::method_not_allowed)?;
                 let request = dispatch::Request { head, body, user, query, target, verb };
                 let answer = dispatch::resource(self, &mut cluster, request);
-                if self.0.chores == Chores::AtOnce && !cluster.chores.is_empty() {
-                    lifecycle::settle(&mut cluster, self.0.clock.now());
-                }
+                self.tidy(&mut cluster);
                 answer
             }
         }

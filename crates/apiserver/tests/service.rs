@@ -3,6 +3,16 @@
 #![allow(missing_docs, reason = "tests are their own documentation")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
 
+#[path = "service/chores.rs"]
+mod chores;
+#[path = "service/door.rs"]
+mod door;
+#[path = "service/events.rs"]
+mod events;
+#[path = "service/slow.rs"]
+mod slow;
+#[path = "service/storage.rs"]
+mod storage;
 #[path = "service/writes.rs"]
 mod writes;
 
@@ -21,9 +31,17 @@ use kube::client::Body;
 use kube::{Api, Client, Resource, ResourceExt};
 use serde_json::{Value, json};
 
+/// When a server starts.
+fn start() -> Timestamp {
+    Timestamp::from_second(1_800_000_000).unwrap()
+}
+
+fn options() -> Options {
+    Options::in_memory(Clock::starting_at(start()), [7; 32])
+}
+
 fn server() -> ApiServer {
-    let clock = Clock::starting_at(Timestamp::from_second(1_800_000_000).unwrap());
-    ApiServer::new(Options::in_memory(clock, [7; 32])).unwrap()
+    ApiServer::new(options()).unwrap()
 }
 
 fn client(server: &ApiServer) -> Client {

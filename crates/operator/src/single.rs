@@ -205,7 +205,7 @@ fn sweep(server: &ApiServer, clock: Clock, tasks: &Tasks) {
         let sweeping = async {
             loop {
                 tokio::time::sleep(SWEEP).await;
-                server.expire_events(clock.now() - NEWS, SWEPT);
+                server.expire_events(clock.now() - NEWS, SWEPT).await;
             }
         };
         tokio::select! {

@@ -6,10 +6,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use http_body::Body as HttpBody;
 use http_body_util::{BodyExt, Limited};
-use tokio::task::block_in_place;
 use tokio::time::timeout;
 use tower::Service;
 
@@ -70,7 +69,7 @@ where
                 Err(failure) => return Ok(Answer::from(failure).into()),
             };
             let answer = || door.server.answer(&head, body, &door.caller);
-            Ok(if door.server.blocks(&head.method) { block_in_place(answer) } else { answer() })
+            Ok(if head.method == Method::GET { answer() } else { door.server.aside(answer) })
         })
     }
 }

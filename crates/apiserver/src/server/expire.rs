@@ -1,11 +1,18 @@
 //! Events are news: after a while they are gone, as on a real server.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::ApiServer;
+use crate::failure::Failure;
 use crate::object;
-use crate::store::{Key, Resource};
+use crate::store::{Key, Record, Resource};
+
+/// Between two removals: a lock goes to whoever asks next, and that must not always be us.
+const TURN: Duration = Duration::from_millis(1);
 
 /// When an event happened last, by whatever it says of that.
 fn last_seen(event: &Value) -> Option<Timestamp> {
@@ -14,15 +21,36 @@ fn last_seen(event: &Value) -> Option<Timestamp> {
     times.max()
 }
 
+fn events() -> Resource {
+    Resource::new("", "events")
+}
+
 impl ApiServer {
     /// Removes events that happened before then for the last time, `most` of them at the most; how many there were. What the
-    /// storage does not take now is removed another time.
-    pub fn expire_events(&self, before: Timestamp, most: usize) -> usize {
-        let events = Resource::new("", "events");
+    /// storage does not take now is removed another time. Others are served in between.
+    pub async fn expire_events(&self, before: Timestamp, most: usize) -> usize {
+        let mut gone = 0;
+        for (key, seen) in self.aside(|| self.old_events(before, most)) {
+            let Ok(removed) = self.aside(|| self.expire(&key, &seen)) else { break };
+            gone += usize::from(removed);
+            tokio::time::sleep(TURN).await;
+        }
+        gone
+    }
+
+    fn old_events(&self, before: Timestamp, most: usize) -> Vec<(Key, Arc<Record>)> {
+        let all = self.store(|store| store.list(&events(), None)).into_iter();
+        all.filter(|(_, record)| last_seen(&record.parse()).is_none_or(|last| last < before)).take(most).collect()
+    }
+
+    /// Removes an event; whether it was still as it was `seen`.
+    fn expire(&self, key: &Key, seen: &Record) -> Result<bool, Failure> {
         let mut cluster = self.cluster();
-        let all = cluster.store.list(&events, None).into_iter();
-        let old = all.filter(|(_, record)| last_seen(&record.parse()).is_none_or(|last| last < before));
-        let old: Vec<Key> = old.map(|(key, _)| key).take(most).collect();
-        old.iter().take_while(|key| cluster.remove(&events, key).is_ok()).count()
+        if cluster.store.get(&events(), key).is_none_or(|now| now.revision != seen.revision) {
+            return Ok(false);
+        }
+        cluster.remove(&events(), key)?;
+        self.tidy(&mut cluster);
+        Ok(true)
     }
 }

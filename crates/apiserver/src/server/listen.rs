@@ -33,15 +33,16 @@ impl ApiServer {
         tasks.spawn("api server", async move {
             tokio::select! {
                 () = stopping => {}
-                () = accept(listener, TlsAcceptor::from(tls), door, connections) => {}
+                () = accept(listener, TlsAcceptor::from(tls), door, connections, CONNECTIONS) => {}
             }
         });
         Ok(address)
     }
 }
 
-async fn accept(listener: TcpListener, tls: TlsAcceptor, door: Door, tasks: Tasks) {
-    let seats = Arc::new(Semaphore::new(CONNECTIONS));
+/// Serves whoever comes, `most` of them at a time.
+async fn accept(listener: TcpListener, tls: TlsAcceptor, door: Door, tasks: Tasks, most: usize) {
+    let seats = Arc::new(Semaphore::new(most));
     loop {
         let Ok(seat) = Arc::clone(&seats).acquire_owned().await else { return };
         let stream = match listener.accept().await {
@@ -74,3 +75,6 @@ async fn converse(stream: TcpStream, tls: TlsAcceptor, door: Door) {
         tracing::debug!(%error, "connection ended early");
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,21 +4,27 @@ use std::time::Duration;
 
 use api::RunnerPool;
 use apiserver::store::Memory;
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{Event, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::ListParams;
+use kube::api::{ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Config};
 use runtime::client::{Guard, Limits, connect, within};
+use serde_json::json;
 
 use super::*;
+
+mod people;
 
 fn guard() -> Guard {
     Guard::new(Limits::default(), Clock::system(), chassis::metrics::Metrics::new("test"))
 }
 
 async fn start(names: &[&str], tasks: &Tasks) -> Single {
-    let clock = Clock::system();
+    start_at(Clock::system(), names, tasks).await
+}
+
+async fn start_at(clock: Clock, names: &[&str], tasks: &Tasks) -> Single {
     let options = Options {
         clock,
         storage: Box::new(Memory),
@@ -86,5 +92,20 @@ async fn a_taken_address_is_named() {
     let again = Options { clock, storage, history: HISTORY, listen, names: Vec::new(), keys };
     let refused = Single::start(again, &tasks).await.err().unwrap().to_string();
     assert_eq!(refused, format!("cannot listen on {listen}"));
+    tasks.shutdown(Duration::from_secs(10)).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_are_gone_after_an_hour() {
+    let tasks = Tasks::new();
+    let clock = Clock::starting_at("2026-11-17T00:00:00Z".parse().unwrap());
+    let single = start_at(clock, &[], &tasks).await;
+    let events: Api<Event> = Api::default_namespaced(single.admin());
+    let event = json!({ "metadata": { "name": "old" }, "involvedObject": { "namespace": "default" } });
+    events.create(&PostParams::default(), &serde_json::from_value(event).unwrap()).await.unwrap();
+    tokio::time::sleep(NEWS.checked_sub(SWEEP).unwrap()).await;
+    assert!(events.get_opt("old").await.unwrap().is_some());
+    tokio::time::sleep(3 * SWEEP).await;
+    assert!(events.get_opt("old").await.unwrap().is_none());
     tasks.shutdown(Duration::from_secs(10)).await.unwrap();
 }

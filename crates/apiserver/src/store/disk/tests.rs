@@ -11,6 +11,7 @@ use super::super::{Memory, OutOfReach, Store};
 use super::*;
 
 mod harm;
+mod killed;
 
 /// Changes that are kept.
 const HISTORY: usize = 8;

@@ -139,7 +139,7 @@ fn whole() -> (TempDir, PathBuf, Vec<u8>, Vec<String>) {
 }
 
 /// Opens a damaged file: it must say so and leave it, or everything must be there.
-fn judge(path: &Path, harmed: &[u8], held: &[String], how: &str) -> bool {
+pub(super) fn judge(path: &Path, harmed: &[u8], held: &[String], how: &str) -> bool {
     fs::write(path, harmed).unwrap();
     let opened = Disk::open(path, HISTORY).and_then(|disk| Store::open(Box::new(disk), HISTORY));
     match opened {
@@ -187,17 +187,4 @@ fn a_page_of_zeros_is_noticed_or_was_not_used() {
         harmed != bytes && judge(&path, &harmed, &held, &format!("page {page}"))
     });
     assert!(noticed.count() > 0);
-}
-
-#[test]
-fn what_a_killed_process_leaves_is_no_damage() {
-    let (_directory, path) = place();
-    let mut store = open(&path);
-    for number in 0..30 {
-        act(&mut store, &format!("n{}", number % 7), Some(&number.to_string()));
-        // As it is on disk at this moment, without an orderly end.
-        let copy = path.with_file_name(format!("{number}.redb"));
-        fs::copy(&path, &copy).unwrap();
-        assert_eq!(told(&open(&copy)), told(&store));
-    }
 }
