@@ -29,6 +29,7 @@ use crate::cache::{Cache, Cacheable, Change, Entry};
 use crate::events::{Herald, Recorder, Severity};
 use crate::lease::Leadership;
 use crate::{Bell, Key, Parts, Writer};
+use chassis::health::Gate;
 
 pub use pass::HOLD;
 pub use status::{STALLED, StallWords};
@@ -226,12 +227,13 @@ impl<C: Controller> Driver<C> {
 
     /// Runs in the background until the tasks stop.
     pub fn spawn(self) {
-        let tasks = self.desk.parts.tasks.clone();
-        tasks.spawn(format!("controller/{}", C::NAME), self.run());
+        let (tasks, name) = (self.desk.parts.tasks.clone(), format!("controller/{}", C::NAME));
+        // Not by the task: nobody may find the process ready because this one has not begun.
+        let gate = self.desk.parts.health.gate(&name);
+        tasks.spawn(name, self.run(gate));
     }
 
-    async fn run(self) {
-        let gate = self.desk.parts.health.gate(format!("controller/{}", C::NAME));
+    async fn run(self, gate: Gate) {
         gate.wait("its caches");
         let mut stopping = Box::pin(self.desk.parts.tasks.stopping());
         tokio::select! {

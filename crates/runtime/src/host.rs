@@ -9,6 +9,8 @@
 //! only after the controllers have ended: the next leader never meets a pass of ours.
 
 mod surroundings;
+#[cfg(test)]
+mod tests;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -184,6 +186,8 @@ async fn work(
     controllers: impl FnOnce(&Host),
 ) -> Result<(), HostError> {
     let mut ending = ending.listen()?;
+    // Closed until every part has a gate of its own: none of them yet is not the same as all of them open.
+    let begun = parts.health.gate("process");
     serve::health(runtime.health, parts.health.clone(), &parts.tasks).await?;
     let rate = runtime.rate.map(|(rate, burst)| (f64::from(rate), burst));
     let guard = Guard::new(Limits { rate, ..Limits::default() }, parts.clock, parts.metrics.clone());
@@ -218,6 +222,7 @@ async fn work(
     };
     tracing::info!(version = launch.version, instance = host.instance, "started");
     controllers(&host);
+    begun.open();
     tokio::select! {
         () = ending.again() => {}
         () = dials.follow(&host.live) => {}
