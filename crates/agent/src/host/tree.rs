@@ -48,26 +48,31 @@ impl Tree {
         !members.is_empty()
     }
 
-    /// Everybody in it who lives.
+    /// Everybody in it who lives, parents before their children: a shell whose child is killed first goes on with its next
+    /// command, or tells that it failed.
     fn members(self) -> Vec<Pid> {
+        self.among(entries(), getpid())
+    }
+
+    fn among(self, entries: Vec<Entry>, us: Pid) -> Vec<Pid> {
+        let (us, leader) = (us.as_raw_nonzero().get(), self.leader.as_raw_nonzero().get());
         let entries: HashMap<i32, Entry> =
-            entries().into_iter().map(|entry| (entry.id.as_raw_nonzero().get(), entry)).collect();
-        let top = if self.adopts { getpid() } else { self.leader };
-        let is_below = |entry: &Entry| {
-            let mut at = entry;
-            // No chain of parents is longer than there are programs, even if the list changed while it was read.
-            for _ in 0..entries.len() {
-                if at.parent == top.as_raw_nonzero().get() {
-                    return true;
-                }
-                let Some(parent) = entries.get(&at.parent) else { return false };
-                at = parent;
-            }
-            false
+            entries.into_iter().map(|entry| (entry.id.as_raw_nonzero().get(), entry)).collect();
+        let top = if self.adopts { us } else { leader };
+        // No chain of parents is longer than there are programs, even if the list changed while it was read.
+        let above = |entry: &Entry| {
+            let parent = |entry: &&Entry| entries.get(&entry.parent);
+            std::iter::successors(entries.get(&entry.parent), parent).take(entries.len()).count()
         };
-        let leader = self.leader.as_raw_nonzero().get();
+        let is_below = |entry: &Entry| {
+            let mut chain = std::iter::successors(Some(entry), |entry| entries.get(&entry.parent)).take(entries.len());
+            chain.any(|entry| entry.parent == top)
+        };
         let is_member = |entry: &&Entry| !entry.is_dead && (entry.group == leader || is_below(entry));
-        entries.values().filter(is_member).map(|entry| entry.id).filter(|id| *id != getpid()).collect()
+        let mut members: Vec<&Entry> =
+            entries.values().filter(is_member).filter(|entry| entry.id.as_raw_nonzero().get() != us).collect();
+        members.sort_by_key(|entry| above(entry));
+        members.into_iter().map(|entry| entry.id).collect()
     }
 
     /// Buries orphans that have died; the leader is left to whoever waits for it.
@@ -103,6 +108,32 @@ fn parse(line: &str) -> Option<Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The members of the work that 20 leads, below an agent of number 10 that adopts orphans.
+    fn killed(lines: &[&str]) -> Vec<i32> {
+        let tree = Tree::new(Pid::from_raw(20).unwrap(), true);
+        let entries = lines.iter().map(|line| parse(line).unwrap()).collect();
+        let members = tree.among(entries, Pid::from_raw(10).unwrap());
+        members.into_iter().map(|id| id.as_raw_nonzero().get()).collect()
+    }
+
+    #[test]
+    fn a_shell_is_killed_before_the_child_that_it_waits_for() {
+        let chain =
+            ["21 (sh) S 20 20", "40 (sleep) S 30 20", "20 (sh) S 10 20", "30 (sh) S 21 30", "10 (agent) S 1 10"];
+        assert_eq!(killed(&chain), [20, 21, 30, 40]);
+    }
+
+    #[test]
+    fn strangers_and_the_dead_are_left_alone_and_orphans_are_not() {
+        let mixed = ["10 (agent) S 1 10", "20 (sh) Z 10 20", "50 (orphan) S 10 50", "60 (stranger) S 1 60"];
+        assert_eq!(killed(&mixed), [50]);
+    }
+
+    #[test]
+    fn a_list_that_changed_while_it_was_read_comes_to_an_end() {
+        assert_eq!(killed(&["70 (a) S 71 70", "71 (b) S 70 70"]), Vec::<i32>::new());
+    }
 
     #[test]
     fn a_line_is_read_whatever_the_programs_name_is() {
