@@ -19,6 +19,7 @@ mod departed;
 mod diff;
 mod invite;
 mod page;
+mod queue;
 mod rows;
 mod scene;
 mod seat;

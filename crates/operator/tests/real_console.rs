@@ -9,6 +9,8 @@
 mod browser;
 #[path = "real_console/crowd.rs"]
 mod crowd;
+#[path = "real_console/many.rs"]
+mod many;
 #[path = "real_console/run.rs"]
 mod run;
 #[path = "real_console/viewers.rs"]

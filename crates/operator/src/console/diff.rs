@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::rows::{ClusterRow, JobRow, MachineRow, Place, PoolRow, Rows, SourceRow};
+use super::rows::{ClusterRow, JobRow, MachineRow, Place, PoolRow, Queue, Rows, SourceRow};
 use super::state::State;
 
 type Changed<'a, R> = BTreeMap<&'a str, Option<&'a R>>;
@@ -18,6 +18,8 @@ pub(super) struct Change<'a> {
     pools: Changed<'a, PoolRow>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     jobs: Changed<'a, JobRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue: Option<&'a Queue>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     machines: Changed<'a, MachineRow>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -30,11 +32,12 @@ impl<'a> Change<'a> {
     /// What leads from one picture to the other.
     pub(super) fn between(before: &'a State, after: &'a State) -> Self {
         // A new part of the picture must not be forgotten here.
-        let State { place, pools, jobs, machines, clusters, sources } = after;
+        let State { place, pools, jobs, queue, machines, clusters, sources } = after;
         Self {
             place: (before.place != *place).then_some(place),
             pools: changed(&before.pools, pools),
             jobs: changed(&before.jobs, jobs),
+            queue: (before.queue != *queue).then_some(queue),
             machines: changed(&before.machines, machines),
             clusters: changed(&before.clusters, clusters),
             sources: changed(&before.sources, sources),

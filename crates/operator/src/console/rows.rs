@@ -85,6 +85,34 @@ pub(super) struct JobRow {
     pub(super) marks: Vec<MarkRow>,
 }
 
+impl JobRow {
+    /// Whether it waits for a machine.
+    pub(super) fn waits(&self) -> bool {
+        self.state == api::JobState::Queued.as_str()
+    }
+}
+
+/// All jobs that wait, of which the first are rows, too.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Queue {
+    pub(super) queued: usize,
+    /// Those that will wait until somebody does something.
+    pub(super) blocked: usize,
+    /// What most of them wait for.
+    pub(super) reasons: Vec<Cause>,
+}
+
+/// What some jobs wait for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Cause {
+    /// How many.
+    pub(super) number: usize,
+    pub(super) standing: Standing,
+    pub(super) why: String,
+}
+
 /// A step on a job's way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct MarkRow {

@@ -15,8 +15,9 @@ use kube::ResourceExt;
 use serde::Serialize;
 
 use super::departed::Farewell;
+use super::queue;
 use super::rows::{
-    Called, ClusterRow, JobRow, MachineRow, MarkRow, NodeRow, Place, PoolRow, Rows, SourceRow, Stage, Word,
+    Called, ClusterRow, JobRow, MachineRow, MarkRow, NodeRow, Place, PoolRow, Queue, Rows, SourceRow, Stage, Word,
 };
 use super::scene::{Surroundings, name};
 
@@ -41,6 +42,7 @@ pub(super) struct State {
     pub(super) place: Place,
     pub(super) pools: Rows<PoolRow>,
     pub(super) jobs: Rows<JobRow>,
+    pub(super) queue: Queue,
     pub(super) machines: Rows<MachineRow>,
     pub(super) clusters: Rows<ClusterRow>,
     pub(super) sources: Rows<SourceRow>,
@@ -51,10 +53,13 @@ impl State {
     pub(super) fn of(objects: &Objects, place: Place, now: Timestamp) -> Self {
         let around = Surroundings::new(objects);
         let homes = homes(&objects.claims);
+        let mut jobs = shown(&objects.jobs).into_iter().map(|row| (key(row), job(row, &around, now))).collect();
+        let queue = queue::trim(&mut jobs);
         Self {
             place,
             pools: rows(&objects.pools, pool),
-            jobs: shown(&objects.jobs).into_iter().map(|row| (key(row), job(row, &around, now))).collect(),
+            jobs,
+            queue,
             machines: rows(&objects.claims, machine),
             clusters: rows(&objects.clusters, |row| cluster(row, &homes)),
             sources: rows(&objects.sources, source),

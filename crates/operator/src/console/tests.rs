@@ -1,5 +1,6 @@
 //! The picture from objects, and who gets to see it how often.
 
+mod many;
 mod picture;
 mod sittings;
 mod wire;

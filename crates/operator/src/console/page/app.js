@@ -15,6 +15,8 @@ const store = {
   place: {},
   pools: new Map(),
   jobs: new Map(),
+  /** All jobs that wait; the first of them are among `jobs`. */
+  queue: { queued: 0, blocked: 0, reasons: [] },
   machines: new Map(),
   clusters: new Map(),
   sources: new Map(),
@@ -29,6 +31,7 @@ function told({ name, now, state, change }) {
   store.ahead = now - Date.now();
   const news = state ?? change;
   if (news.place) store.place = news.place;
+  if (news.queue) store.queue = news.queue;
   for (const part of PARTS) {
     if (name === "state") keep(store[part], news[part]);
     else for (const [key, row] of Object.entries(news[part] ?? {})) put(store[part], key, row);
@@ -67,9 +70,7 @@ function draw() {
 }
 
 function frame() {
-  let queued = 0;
-  for (const job of store.jobs.values()) queued += job.state === "Queued" ? 1 : 0;
-  write($("count-queue"), String(queued));
+  write($("count-queue"), String(store.queue.queued));
   write($("count-vms"), String(store.machines.size));
   const { instance, version, leads, namespaces = [] } = store.place;
   if (!instance) return;
@@ -134,6 +135,7 @@ function enter(why) {
   write($("place"), "");
   // Nothing of what was shown stays, seen or not.
   for (const part of PARTS) store[part].clear();
+  store.queue = { queued: 0, blocked: 0, reasons: [] };
   $("detail").close();
   for (const view of Object.values(views)) view.draw(store, Infinity);
   $("token").focus();

@@ -18,6 +18,16 @@ function found(store, shown, all) {
   write($("found"), store.filter ? `${shown} of ${all}` : "");
 }
 
+/** The same for jobs, with how many wait behind those that are listed: a filter does not find them. */
+function foundJobs(store, shown, all, waits) {
+  const behind = store.queue.queued - waits;
+  const some = store.filter ? `${shown} of ${all}` : "";
+  const more = behind > 0 ? `${behind} more wait behind these` : "";
+  write($("found"), [some, more].filter(Boolean).join(", "));
+}
+
+const waits = (row) => row.state === "Queued";
+
 /** A first column: a name that opens details, and a quieter line below it. */
 function named(title, part, store, say, below) {
   return {
@@ -139,32 +149,22 @@ const overview = {
     const phases = {};
     for (const { phase } of store.machines.values()) phases[phase] = (phases[phase] ?? 0) + 1;
     const some = (...names) => names.reduce((sum, name) => sum + (phases[name] ?? 0), 0);
-    const jobs = [...store.jobs.values()].filter((job) => job.state === "Queued");
-    const blocked = jobs.filter((job) => job.standing === "Blocked").length;
+    const { queued, blocked, reasons } = store.queue;
     const making = some("Pending", "Provisioning", "Bootstrapping", "undefined");
-    const numbers = [store.machines.size, some("Busy"), some("Ready"), making, jobs.length, blocked];
+    const numbers = [store.machines.size, some("Busy"), some("Ready"), making, queued, blocked];
     numbers.forEach((value, at) => {
       const box = $("figures").children[at];
       write(box.lastElementChild, String(value));
       mark(box, "data-zero", value === 0 ? "yes" : undefined);
     });
-    this.reasons(jobs);
+    this.reasons(reasons);
     this.around(store);
     return this.pools.update([...store.pools], store.now(), deadline);
   },
   /** Jobs that wait for the same are said once, with how many they are. */
-  reasons(jobs) {
-    const same = new Map();
-    for (const job of jobs) {
-      // What differs from job to job is in the brackets: whose claim it is.
-      const sentence = job.why.replace(/ \(machineclaim\/[^)]*\)/, "");
-      const known = same.get(sentence) ?? { number: 0, standing: job.standing };
-      known.number += 1;
-      same.set(sentence, known);
-    }
-    const rows = [...same].sort(([, a], [, b]) => b.number - a.number).slice(0, 12);
-    list($("reasons"), rows, "No job waits.", (line, [sentence, { number, standing }]) => {
-      parts(line, "strong num", `${number} ×`, "", sentence);
+  reasons(rows) {
+    list($("reasons"), rows, "No job waits.", (line, { number, standing, why }) => {
+      parts(line, "strong num", `${number} ×`, "", why);
       mark(line, "data-standing", standing);
     });
   },
@@ -233,9 +233,9 @@ const queue = {
     });
   },
   draw(store, deadline) {
-    const waits = [...store.jobs].filter(([, row]) => row.state === "Queued");
-    const rows = waits.filter(([key, row]) => holds(store, key, row.what, row.repository, row.pool, row.why));
-    found(store, rows.length, waits.length);
+    const all = [...store.jobs].filter(([, row]) => waits(row));
+    const rows = all.filter(([key, row]) => holds(store, key, row.what, row.repository, row.pool, row.why));
+    foundJobs(store, rows.length, all.length, all.length);
     refresh(store);
     return this.table.update(rows, store.now(), deadline);
   },
@@ -357,7 +357,8 @@ const timelines = {
   },
   draw(store, deadline) {
     const rows = this.rows(store);
-    found(store, rows.length, store.jobs.size);
+    const all = [...store.jobs.values()];
+    foundJobs(store, rows.length, all.length, all.filter(waits).length);
     refresh(store);
     const moved = this.measure(store, rows);
     const done = this.table.update(rows, store.now(), deadline);

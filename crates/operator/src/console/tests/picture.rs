@@ -24,7 +24,7 @@ fn said(about: &str, status: &str, reason: &str, message: &str) -> Value {
     })
 }
 
-fn job<K: serde::de::DeserializeOwned>(name: &str, called: &str, status: &Value) -> Arc<K> {
+pub(super) fn job<K: serde::de::DeserializeOwned>(name: &str, called: &str, status: &Value) -> Arc<K> {
     let spec = json!({
         "sourceRef": { "name": "github" }, "key": name, "labels": ["linux"], "queuedAt": "2026-01-01T00:00:00Z",
         "displayName": called, "repository": "acme/app",
@@ -32,13 +32,13 @@ fn job<K: serde::de::DeserializeOwned>(name: &str, called: &str, status: &Value)
     object("RunnerJob", name, &spec, status)
 }
 
-fn queued(reason: &str, message: &str) -> Value {
+pub(super) fn queued(reason: &str, message: &str) -> Value {
     json!({
         "state": "Queued", "poolRef": { "name": "small" }, "conditions": [said("Assigned", "False", reason, message)],
     })
 }
 
-fn surroundings() -> Objects {
+pub(super) fn surroundings() -> Objects {
     let pool = json!({
         "sourceRef": { "name": "github" }, "templateRef": { "name": "ubuntu" }, "labels": ["linux"],
         "scaling": { "minReplicas": 1, "maxReplicas": 10 },
@@ -76,7 +76,7 @@ fn surroundings() -> Objects {
     }
 }
 
-fn allocated() -> Value {
+pub(super) fn allocated() -> Value {
     json!({
         "step": "cloning",
         "allocation": {
@@ -188,7 +188,7 @@ fn a_job_that_is_over_keeps_the_way_of_its_machine_after_that_is_gone() {
 }
 
 #[test]
-fn of_the_ended_jobs_the_last_are_shown_and_of_the_others_all() {
+fn of_the_ended_jobs_the_last_are_shown() {
     let mut objects = surroundings();
     let ended = |number: i64| {
         let at = Timestamp::from_second(1_767_225_600 + number).unwrap().to_string();
