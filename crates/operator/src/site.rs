@@ -43,7 +43,7 @@ pub(crate) use figures::{ORPHANS, RESOURCES, TLS_INSECURE, UP};
 pub use link::Hypervisor;
 pub use login::{Complete, Login, Secrets};
 pub use machines::Want;
-pub(crate) use machines::{bridge, life, mode};
+pub(crate) use machines::{bridge, life, links, mode};
 pub use ownership::{Ownership, OwnershipError, SECRET as OWNERSHIP};
 pub(crate) use survey::Survey;
 

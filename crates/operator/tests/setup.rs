@@ -60,6 +60,17 @@ async fn a_source_with_a_queue_is_knocked_at_and_nothing_is_made_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn whole_copies_take_no_rights_where_the_image_is() {
+    let clinic = Clinic::new(Release::V9).await;
+    broken::sparing(&clinic).await;
+    broken::cloning_wholly(&clinic).await;
+    clinic.pve.put_setting(9000, "scsi0", "tank:base-9000-disk-0,size=8G");
+    let chart = clinic.doctor().await;
+    assert_eq!(chart.code(), 0, "{:#?}", chart.findings());
+    assert!(!format!("{:?}", chart.findings()).contains("tank"), "{:#?}", chart.findings());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn each_broken_set_up_is_named_with_its_remedy() {
     let rows = broken::rows();
     assert!(rows.len() >= 20, "{}", rows.len());

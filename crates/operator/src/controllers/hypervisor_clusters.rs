@@ -9,7 +9,7 @@ use api::{
 use fleet::cluster::{self, CONDITIONS, Step};
 use jiff::Timestamp;
 use kube::core::ObjectMeta;
-use providers::hypervisor::Needs;
+use providers::hypervisor::{Needs, VmId};
 use reconcile::{Class, Fault, Plan, Violation};
 use runtime::host::Host;
 use runtime::rbac::{Rule, Scope};
@@ -20,7 +20,7 @@ use super::going::Going;
 use crate::Duty;
 use crate::chance::{Chance, real_chance};
 use crate::rotation;
-use crate::site::{AskNeeds, Login, Ownership, Secrets, Sites};
+use crate::site::{AskNeeds, Login, Ownership, Secrets, Sites, links};
 
 /// Its entry in the roster.
 pub const DUTY: Duty = Duty {
@@ -239,11 +239,7 @@ pub(crate) fn needs(cluster: &HypervisorCluster, templates: &[Arc<HypervisorMach
         .iter()
         .filter(|template| target(&template.spec.hypervisor_cluster_ref, &template.metadata) == key)
         .collect();
-    let images = ours.iter().filter_map(|template| {
-        let resolved = template.status.as_ref().and_then(|status| status.image.as_ref()).map(|image| image.vm_id);
-        let named = template.spec.template.proxmox.as_ref().and_then(|image| image.template_id);
-        resolved.or(named).and_then(|id| providers::hypervisor::VmId::try_from(id.0).ok())
-    });
+    let linked = ours.iter().filter(|template| links(template));
     let storages =
         ours.iter().filter_map(|template| template.spec.storage.as_ref()).chain([&cluster.spec.default_storage]);
     let bridges =
@@ -252,12 +248,21 @@ pub(crate) fn needs(cluster: &HypervisorCluster, templates: &[Arc<HypervisorMach
     let seeds =
         proxmox.filter(|proxmox| proxmox.seed == api::Seed::Iso).and_then(|proxmox| proxmox.iso_storage.as_ref());
     Needs {
-        images: images.collect(),
+        images: ours.iter().filter_map(|template| image(template)).collect(),
+        linked: linked.filter_map(|template| image(template)).collect(),
         pool: proxmox.and_then(|proxmox| proxmox.pool.as_ref()).and_then(|pool| pool.as_str().parse().ok()),
         storages: storages.filter_map(|storage| storage.as_str().parse().ok()).collect(),
         seeds: seeds.and_then(|storage| storage.as_str().parse().ok()),
         networks: bridges.filter_map(|bridge| Some((None, bridge.as_str().parse().ok()?))).collect::<BTreeSet<_>>(),
+        ..Needs::default()
     }
+}
+
+/// The image of a template, as far as it is known.
+fn image(template: &HypervisorMachineTemplate) -> Option<VmId> {
+    let resolved = template.status.as_ref().and_then(|status| status.image.as_ref()).map(|image| image.vm_id);
+    let named = template.spec.template.proxmox.as_ref().and_then(|image| image.template_id);
+    resolved.or(named).and_then(|id| VmId::try_from(id.0).ok())
 }
 
 /// Whether a cluster reads this Secret.

@@ -105,10 +105,12 @@ impl Wish {
     pub(crate) fn needs(&self) -> Needs {
         Needs {
             images: [self.image].into(),
+            linked: [self.image].into(),
             pool: Some(self.pool.clone()),
             storages: [self.storage.clone()].into(),
             seeds: self.iso.clone(),
             networks: [(None, self.bridge.clone())].into(),
+            ..Needs::default()
         }
     }
 }

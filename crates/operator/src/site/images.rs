@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use api::{HypervisorCluster, StorageName};
 use fleet::template::{Image, Lookup, Place, Row, Wish, find};
-use providers::hypervisor::{self, Bytes, Content, Error, Inventory, Kind, Media, NodeName, VmId, VmRef};
+use providers::hypervisor::{self, Bytes, Content, Error, Inventory, Kind, Media, Needs, NodeName, VmId, VmRef};
 use tokio::time::Instant;
 
 use super::{Site, lock};
@@ -107,6 +107,12 @@ impl Site {
         lock(&self.catalogue).networks.insert(node.clone(), (Instant::now(), names.clone()));
         names
     }
+}
+
+/// Where the images are that are needed, as far as there are any.
+pub(super) fn needed(needs: &Needs, inventory: &Inventory) -> Vec<VmRef> {
+    let images = inventory.vms.iter().filter(|row| row.kind == Kind::Image && needs.images.contains(&row.vm.id));
+    images.map(|row| row.vm.clone()).collect()
 }
 
 pub(super) fn row(listed: &hypervisor::VmRow) -> Row {

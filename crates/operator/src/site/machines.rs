@@ -173,7 +173,8 @@ impl Site {
     }
 }
 
-fn links(template: &HypervisorMachineTemplate) -> bool {
+/// Whether a template's machines share the disks of their image where that is possible.
+pub(crate) fn links(template: &HypervisorMachineTemplate) -> bool {
     template.spec.template.proxmox.as_ref().is_some_and(|image| image.linked_clone)
 }
 

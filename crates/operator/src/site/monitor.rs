@@ -13,6 +13,7 @@ use reconcile::Backoff;
 use runtime::Leadership;
 use tokio::time::Instant;
 
+use super::images::needed;
 use super::{Pace, Site, Usage, lock, machines, report};
 
 /// How often version and privileges are checked.
@@ -117,7 +118,14 @@ async fn look(site: &Site, checks: bool) -> bool {
 
 async fn check(site: &Site, usage: &Usage, inventory: &Inventory) -> Result<Report, Error> {
     let health = site.hypervisor.health().await?;
-    let missing = site.hypervisor.permissions(&(usage.needs)()).await?;
+    let mut needs = (usage.needs)();
+    for image in needed(&needs, inventory) {
+        // What cannot be looked at is told of its templates.
+        if let Ok(image) = site.inspected(&image).await {
+            needs.cloning(&image);
+        }
+    }
+    let missing = site.hypervisor.permissions(&needs).await?;
     Ok(report::of(inventory, usage, &health, &missing))
 }
 

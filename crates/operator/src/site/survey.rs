@@ -8,7 +8,7 @@ use fleet::template::{Lookup, Place, Row, Wish, find};
 use providers::hypervisor::{self, Bytes, Content, Error, Inventory, Kind, Missing, Needs, Presence};
 
 use super::dial::{Dial, DialError};
-use super::images::{image_of, row, storages};
+use super::images::{image_of, needed, row, storages};
 use super::link::Hypervisor;
 use super::login::Complete;
 use super::{Usage, report};
@@ -98,10 +98,16 @@ impl Survey {
 async fn look(
     hypervisor: &Hypervisor,
     cluster: &HypervisorCluster,
-    needs: Needs,
+    mut needs: Needs,
 ) -> Result<(Probe, Vec<Missing>, Inventory), Error> {
     let inventory = hypervisor.inventory().await?;
     let health = hypervisor.health().await?;
+    for image in needed(&needs, &inventory) {
+        // What cannot be looked at is told of its templates.
+        if let Ok(image) = hypervisor.inspect(&image).await {
+            needs.cloning(&image);
+        }
+    }
     let missing = hypervisor.permissions(&needs).await?;
     let (storage, pool) = (cluster.spec.default_storage.clone(), needs.pool.clone());
     let usage = Usage { needs: Arc::new(move || needs.clone()), storage, pool };

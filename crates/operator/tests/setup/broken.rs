@@ -55,6 +55,18 @@ async fn template(clinic: &Clinic, spec: serde_json::Value) {
     clinic.change("hypervisormachinetemplates", "small", json!({ "spec": spec })).await;
 }
 
+/// The cluster is used with a token that may do what machines and images in the usual places need, and nothing else.
+pub(crate) async fn sparing(clinic: &Clinic) {
+    let ca = clinic.authority.pem().to_owned();
+    let entries = [("tokenId", "min@pve!tk"), ("tokenSecret", SECRET), ("ca.crt", &ca)];
+    clinic.secret("proxmox-credentials", &entries).await;
+    cluster(clinic, json!({ "proxmox": { "seed": "smbios" } })).await;
+}
+
+pub(crate) async fn cloning_wholly(clinic: &Clinic) {
+    template(clinic, json!({ "template": { "proxmox": { "linkedClone": false } } })).await;
+}
+
 fn kubernetes() -> Vec<Broken> {
     let bare = Plan { kinds: false, ..Plan::WELL };
     vec![
@@ -127,6 +139,16 @@ fn rights() -> Vec<Broken> {
         row!("privilege that is good to have", clinic {
             clinic.pve.revoke("Sys.Audit");
         }, Advice, "lacks Sys.Audit on /nodes, to see how much room nodes have", "pveum role add HyperFleet-nodes"),
+        row!("image on a storage of its own", clinic {
+            sparing(clinic).await;
+            clinic.pve.put_setting(9000, "scsi0", "tank:base-9000-disk-0,size=8G");
+        }, Broken, "min@pve!tk lacks Datastore.AllocateSpace on /storage/tank, to make linked clones of an image there",
+            "pveum acl modify /storage/tank --roles HyperFleet-storage-tank --users 'min@pve' --tokens 'min@pve!tk'"),
+        row!("image on a bridge of its own", clinic {
+            sparing(clinic).await;
+            clinic.pve.put_setting(9000, "net0", "virtio=BC:24:11:16:0F:29,bridge=vmbr1");
+        }, Broken, "min@pve!tk lacks SDN.Use on /sdn/zones/localnetwork/vmbr1, to clone an image that is plugged in there",
+            "pveum acl modify /sdn/zones/localnetwork/vmbr1"),
         row!("token without rights of its own", clinic {
             clinic.pve.disown("op@pve!hf");
         }, Broken, "by privilege separation", "each names the user and the token"),

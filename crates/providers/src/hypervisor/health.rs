@@ -21,6 +21,8 @@ pub struct Health {
 pub struct Needs {
     /// Images to clone.
     pub images: BTreeSet<VmId>,
+    /// Those of them whose disks machines share where that is possible.
+    pub linked: BTreeSet<VmId>,
     /// The resource pool of the VMs; `None` if they are in none.
     pub pool: Option<PoolName>,
     /// Storages for disks.
@@ -29,14 +31,20 @@ pub struct Needs {
     pub seeds: Option<StorageName>,
     /// Bridges and virtual networks, with their zone where they have one.
     pub networks: BTreeSet<(Option<String>, BridgeName)>,
+    /// Storages of images whose disks machines share.
+    pub shared: BTreeSet<StorageName>,
+    /// Bridges that images are plugged into, and their clones at first.
+    pub plugs: BTreeSet<BridgeName>,
 }
 
 impl Needs {
-    /// Adds what a linked clone of this image takes: room where the image's disks are, and the bridges of its network cards,
-    /// which a clone has until it is configured.
+    /// Adds what a clone of this image takes: the bridges of its network cards, which a clone has until it is configured, and
+    /// room where the image's disks are if it shares them. A whole copy goes to a storage that is named.
     pub fn cloning(&mut self, image: &Image) {
-        self.storages.extend(image.storages.iter().cloned());
-        self.networks.extend(image.networks.iter().map(|bridge| (None, bridge.clone())));
+        if image.linkable && self.linked.contains(&image.image.id) {
+            self.shared.extend(image.storages.iter().cloned());
+        }
+        self.plugs.extend(image.networks.iter().cloned());
     }
 }
 

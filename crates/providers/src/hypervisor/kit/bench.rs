@@ -121,6 +121,7 @@ impl Bench {
             storages: storages.into_iter().collect(),
             seeds: self.seeds.clone().filter(|_| self.seed == SeedKind::Iso),
             networks: network.collect(),
+            ..Needs::default()
         }
     }
 }

@@ -198,6 +198,7 @@ mod tests {
             storages: BTreeSet::from(["local-lvm".parse().unwrap()]),
             seeds: Some("local".parse().unwrap()),
             networks: BTreeSet::from([(None, "vmbr0".parse().unwrap())]),
+            ..Needs::default()
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::hypervisor::health::{Missing, Needs};
+use crate::hypervisor::id::BridgeName;
 
 /// What the server says about ourselves: path, privilege, and whether it holds below that path too.
 pub(super) type Granted = BTreeMap<String, BTreeMap<String, Value>>;
@@ -26,6 +27,12 @@ const MACHINES: &[&str] = &[
 
 /// Making disks.
 pub(super) const SPACE: &[&str] = &["Datastore.AllocateSpace", "Datastore.Audit"];
+
+/// Where the zones of networks are.
+const ZONES: &str = "/sdn/zones/";
+
+/// The zone of what is a plain bridge.
+const PLAIN: &str = "localnetwork";
 
 /// What the right to remove any volume is for, and what it costs.
 const LEFTOVERS: &str = "remove disks that a removal left behind, which is the right to remove every disk there";
@@ -52,7 +59,7 @@ pub(super) struct Need {
 /// The privileges that are needed and not granted.
 pub(super) fn missing(granted: &Granted, needs: &Needs, identity: &str) -> Vec<Missing> {
     let lacking = list(needs).into_iter().filter_map(|Need { path, privileges, purpose, weight }| {
-        let has = effective(granted, &path);
+        let has = held(granted, &path);
         let lacks: BTreeSet<String> =
             privileges.iter().filter(|wanted| !has.contains(**wanted)).map(|wanted| (*wanted).to_owned()).collect();
         let (remedy, required) = (remedy(&path, &lacks, identity), weight == Weight::Required);
@@ -63,7 +70,8 @@ pub(super) fn missing(granted: &Granted, needs: &Needs, identity: &str) -> Vec<M
 
 /// Everything that these needs take.
 pub(super) fn list(needs: &Needs) -> Vec<Need> {
-    let Needs { images, pool, storages, seeds, networks } = needs;
+    // Images are linked where `shared` says so.
+    let Needs { images, linked: _, pool, storages, seeds, networks, shared, plugs } = needs;
     let need = |path: String, privileges, purpose, weight| Need { path, privileges, purpose, weight };
     let home = pool.as_ref().map_or_else(|| "/vms".to_owned(), |pool| format!("/pool/{pool}"));
     let mut list = vec![need(home.clone(), MACHINES, "make, change and remove machines", Weight::Required)];
@@ -77,17 +85,44 @@ pub(super) fn list(needs: &Needs) -> Vec<Need> {
         list.push(need(path(), SPACE, "make disks", Weight::Required));
         list.push(need(path(), &["Datastore.Allocate"], LEFTOVERS, Weight::Costly));
     }
+    for storage in shared.difference(storages) {
+        let path = || format!("/storage/{storage}");
+        list.push(need(path(), &["Datastore.AllocateSpace"], "make linked clones of an image there", Weight::Required));
+        list.push(need(path(), &["Datastore.Audit"], "see how much room linked clones have", Weight::Useful));
+        list.push(need(path(), &["Datastore.Allocate"], LEFTOVERS, Weight::Costly));
+    }
     if let Some(storage) = seeds {
         let privileges = &["Datastore.Allocate", "Datastore.AllocateTemplate", "Datastore.Audit"];
         list.push(need(format!("/storage/{storage}"), privileges, "upload and remove seed images", Weight::Required));
     }
     for (zone, network) in networks {
-        let zone = zone.as_deref().unwrap_or("localnetwork");
-        let path = format!("/sdn/zones/{zone}/{network}");
+        let path = format!("{ZONES}{}/{network}", zone.as_deref().unwrap_or(PLAIN));
         list.push(need(path, &["SDN.Use"], "plug machines into the network", Weight::Required));
+    }
+    let named = |bridge: &&BridgeName| networks.iter().any(|(_, network)| network == *bridge);
+    for bridge in plugs.iter().filter(|bridge| !named(bridge)) {
+        let path = format!("{ZONES}{PLAIN}/{bridge}");
+        list.push(need(path, &["SDN.Use"], "clone an image that is plugged in there", Weight::Required));
     }
     list.push(need("/nodes".into(), &["Sys.Audit"], "see how much room nodes have", Weight::Useful));
     list
+}
+
+/// The privileges on what a path names. The name of a network does not say which zone it is in, nor which VLAN somebody has
+/// the right to, so that whatever is granted on that name anywhere counts: Proxmox itself has the last word.
+fn held<'a>(granted: &'a Granted, path: &str) -> BTreeSet<&'a str> {
+    let mut held = effective(granted, path);
+    let plain = path.strip_prefix(ZONES).and_then(|rest| rest.strip_prefix(PLAIN)?.strip_prefix('/'));
+    let Some(network) = plain else { return held };
+    for below in granted.keys().filter_map(|known| known.strip_prefix(ZONES)) {
+        let mut parts = below.split('/');
+        let zone = parts.next().unwrap_or_default();
+        held.extend(effective(granted, &format!("{ZONES}{zone}/{network}")));
+        if parts.next() == Some(network) {
+            held.extend(effective(granted, &format!("{ZONES}{below}")));
+        }
+    }
+    held
 }
 
 /// The privileges on a path: its own entry, or what its nearest ancestor with an entry passes down.
@@ -138,6 +173,7 @@ mod tests {
             storages: BTreeSet::from(["store".parse().unwrap()]),
             seeds: None,
             networks: BTreeSet::from([(None, "vmbr0".parse().unwrap())]),
+            ..Needs::default()
         }
     }
 
@@ -167,6 +203,42 @@ mod tests {
         let granted = granted(json!({"/": {"VM.Audit": 1, "Sys.Audit": 0}}));
         assert_eq!(effective(&granted, "/vms/101"), BTreeSet::from(["VM.Audit"]));
         assert_eq!(effective(&granted, "/"), BTreeSet::from(["Sys.Audit", "VM.Audit"]));
+    }
+
+    #[test]
+    fn what_a_linked_clone_takes_is_asked_for_where_the_image_is_and_no_more() {
+        let needs = Needs {
+            shared: BTreeSet::from(["store".parse().unwrap(), "images".parse().unwrap()]),
+            plugs: BTreeSet::from(["vmbr0".parse().unwrap(), "vmbr7".parse().unwrap()]),
+            ..needs()
+        };
+        let lacks = missing(&Granted::new(), &needs, "op@pve");
+        let told = |path: &str| {
+            let of = lacks.iter().filter(|missing| missing.required && missing.path == path);
+            of.map(|missing| missing.privileges.iter().cloned().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
+        };
+        assert_eq!(told("/storage/images"), ["Datastore.AllocateSpace"]);
+        assert_eq!(told("/sdn/zones/localnetwork/vmbr7"), ["SDN.Use"]);
+        assert_eq!((told("/storage/store").len(), told("/sdn/zones/localnetwork/vmbr0").len()), (1, 1), "once each");
+    }
+
+    #[test]
+    fn a_network_counts_in_whichever_zone_it_is_granted() {
+        let used = |path: &str, down: u8| {
+            held(&granted(json!({ path: {"SDN.Use": down} })), "/sdn/zones/localnetwork/lab").contains("SDN.Use")
+        };
+        for (path, down) in [
+            ("/sdn/zones/localnetwork/lab", 0),
+            ("/sdn/zones/simple/lab", 0),
+            ("/sdn/zones/simple", 1),
+            ("/sdn/zones/localnetwork/lab/42", 0),
+            ("/", 1),
+        ] {
+            assert!(used(path, down), "{path}");
+        }
+        for (path, down) in [("/sdn/zones/simple", 0), ("/sdn/zones/simple/other", 1), ("/", 0)] {
+            assert!(!used(path, down), "{path}");
+        }
     }
 
     #[test]
