@@ -5,6 +5,8 @@ mod crds;
 mod demo;
 mod doctor;
 mod export;
+#[cfg(test)]
+mod guides;
 mod import;
 mod init;
 mod operator;
@@ -20,6 +22,8 @@ use std::process::ExitCode;
 use chassis::settings::{Problem, refused};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, Command};
+use futures::FutureExt as _;
+use futures::future::LocalBoxFuture;
 
 use crate::print;
 
@@ -77,13 +81,18 @@ pub async fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(matches) => matches,
         Err(error) => return misunderstood(&error),
     };
-    match dispatch(&matches).await {
+    match asked(&matches).await {
         Ok(code) => code,
         Err(error) => {
             print::error(&error);
             ExitCode::FAILURE
         }
     }
+}
+
+/// What was asked for, as an object: so everything behind it is compiled here, and not again with each program that polls it.
+fn asked(matches: &ArgMatches) -> LocalBoxFuture<'_, anyhow::Result<ExitCode>> {
+    dispatch(matches).boxed_local()
 }
 
 async fn dispatch(matches: &ArgMatches) -> anyhow::Result<ExitCode> {

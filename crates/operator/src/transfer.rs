@@ -23,7 +23,7 @@ mod server;
 mod tally;
 
 pub use border::alone;
-pub use export::{freeze, gather, home, is_held, thaw};
+pub use export::{freeze, gather, home, inhabited, is_held, thaw};
 pub use file::{Export, FileError, Header};
 pub use hold::{Hold, NOTICED};
 pub use import::{Import, Verdict};

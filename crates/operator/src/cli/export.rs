@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use chassis::Clock;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use kube::Client;
 
 use super::reach::{namespace_flag, reach};
 use crate::chance::real_chance;
@@ -49,7 +50,7 @@ pub(super) fn command() -> Command {
     let thaw = Arg::new("thaw")
         .long("thaw")
         .action(ArgAction::SetTrue)
-        .conflicts_with_all(["output", "all-namespaces"])
+        .conflicts_with_all(["output", "namespace", "all-namespaces"])
         .help("End the hold: only if the fleet was not imported elsewhere");
     Command::new("export")
         .about("Write a fleet into a file, to move it to another API server")
@@ -68,42 +69,48 @@ pub(super) fn home_flag() -> Arg {
 
 pub(super) async fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     let (client, namespace) = reach(matches).await?;
+    Ok(print::out(&export(matches, &client, &namespace).await?)?)
+}
+
+/// Does what was asked for; what is to be said of it.
+async fn export(matches: &ArgMatches, client: &Client, namespace: &str) -> anyhow::Result<String> {
     let home = match matches.get_one::<String>("operator-namespace") {
         Some(home) => home.clone(),
-        None => transfer::home(&client).await?,
+        None => transfer::home(client).await?,
     };
     if matches.get_flag("thaw") {
-        let ended = transfer::thaw(&client, &home).await?;
-        return Ok(print::out(if ended {
-            "The hold has ended: the fleet goes on here. An export of it must not be imported any more.\n"
+        let ended = transfer::thaw(client, &home).await?;
+        return Ok(if ended {
+            "The hold has ended: the fleet goes on here. An export of it must not be imported any more.\n".to_owned()
         } else {
-            "The fleet is not on hold.\n"
-        })?);
+            format!("The fleet of the operator in namespace {home} is not on hold; nothing was changed.\n")
+        });
     }
     let path = matches.get_one::<PathBuf>("output").expect("clap demands it");
     if path.exists() {
         bail!("{} exists, and is not written over: name another file, or remove it", path.display());
     }
-    if !matches.get_flag("freeze") && !transfer::is_held(&client, &home).await? {
+    let chosen = (!matches.get_flag("all-namespaces")).then_some(namespace);
+    transfer::inhabited(client, chosen).await?;
+    if !matches.get_flag("freeze") && !transfer::is_held(client, &home).await? {
         bail!(
             "the fleet is not on hold, and what is written down would be out of date at once: say --freeze to put it on hold \
              for the time of the move (jobs go on), and `hyperfleet export --thaw` if you call it off"
         );
     }
-    let chosen = (!matches.get_flag("all-namespaces")).then_some(namespace.as_str());
     // A fleet that is not exported after all has not been on hold for nothing.
-    transfer::alone(&client, chosen).await?;
-    let (id, _) = transfer::freeze(&client, &home, &real_chance()).await?;
+    transfer::alone(client, chosen).await?;
+    let (id, _) = transfer::freeze(client, &home, &real_chance()).await?;
     // Also if it was before: that may have been a moment ago.
     print::note(&format!("The fleet is on hold (export {id}). Waiting until everybody has noticed ..."));
     tokio::time::sleep(NOTICED).await;
-    let gathered = transfer::gather(&client, &home, &id, chosen, Clock::system()).await;
+    let gathered = transfer::gather(client, &home, &id, chosen, Clock::system()).await;
     let (export, notes) = gathered.context("nothing was written; the fleet stays on hold")?;
     for note in notes {
         print::note(&note);
     }
     export.write(path).context("the export was not written; the fleet stays on hold")?;
-    Ok(print::out(&told(&export, path))?)
+    Ok(told(&export, path))
 }
 
 fn told(export: &Export, path: &std::path::Path) -> String {
@@ -117,3 +124,6 @@ fn told(export: &Export, path: &std::path::Path) -> String {
         lines.concat()
     )
 }
+
+#[cfg(test)]
+mod tests;

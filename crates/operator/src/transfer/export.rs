@@ -71,11 +71,7 @@ async fn never_had_one(server: &Server, home: &str) -> Result<(), TransferError>
     let place = Place::secret(home, OWNERSHIP);
     let homes = server.homes(OWNERSHIP).await?;
     if !homes.is_empty() {
-        return Err(TransferError::refused(format!(
-            "there is no {place}, and a key in another namespace, so that this fleet's operator does not live in namespace \
-             {home}: say --operator-namespace {}",
-            homes.join(" or ")
-        )));
+        return Err(elsewhere(home, &homes));
     }
     let claims = server.list("MachineClaim", None).await?.unwrap_or_default();
     if let Some(holder) = claims.iter().find(|claim| has_machine(claim)).and_then(Place::of) {
@@ -87,24 +83,76 @@ async fn never_had_one(server: &Server, home: &str) -> Result<(), TransferError>
     Ok(())
 }
 
+/// Why nothing is done for a fleet in a namespace that has no key, while others have one.
+fn elsewhere(home: &str, homes: &[String]) -> TransferError {
+    TransferError::refused(format!(
+        "there is no {}, and a key in another namespace, so that this fleet's operator does not live in namespace {home}: say \
+         --operator-namespace {}",
+        Place::secret(home, OWNERSHIP),
+        homes.join(" or ")
+    ))
+}
+
+/// The key of the fleet of the operator in this namespace. Where there is none, there is no fleet that could be on hold or not.
+async fn key(server: &Server, home: &str) -> Result<Value, TransferError> {
+    let place = Place::secret(home, OWNERSHIP);
+    if let Some(secret) = server.get(&place).await? {
+        return Ok(secret);
+    }
+    match server.homes(OWNERSHIP).await {
+        Ok(homes) if !homes.is_empty() => Err(elsewhere(home, &homes)),
+        Err(error) if !error.is_forbidden() => Err(error),
+        // Who may not look everywhere is told what was seen.
+        Ok(_) | Err(_) => Err(TransferError::refused(format!(
+            "there is no {place}, so that no operator in namespace {home} has a fleet: name the operator's namespace with \
+             --operator-namespace, and see that KUBECONFIG names the right server"
+        ))),
+    }
+}
+
+/// Refuses to export what holds nothing: the whole fleet would be on hold for a file without machines.
+pub async fn inhabited(client: &Client, namespace: Option<&str>) -> Result<(), TransferError> {
+    let server = Server(client.clone());
+    for kind in KINDS {
+        match server.list(kind, namespace).await? {
+            None => return Err(undefined(kind)),
+            Some(found) if !found.is_empty() => return Ok(()),
+            Some(_) => {}
+        }
+    }
+    Err(TransferError::refused(match namespace {
+        Some(namespace) => format!(
+            "namespace {namespace} has nothing of a fleet: name the one that has with --namespace, or export all of it with \
+             --all-namespaces"
+        ),
+        None => "no namespace has anything of a fleet, so that there is nothing to export: see that KUBECONFIG names the right \
+                 server"
+            .to_owned(),
+    }))
+}
+
+fn undefined(kind: &str) -> TransferError {
+    TransferError::refused(format!("the API server has no definition of {kind}: there is no fleet to export"))
+}
+
 /// Whether a claim has a machine, as the operator judges it; one that cannot be read may have.
 fn has_machine(claim: &Value) -> bool {
     serde_json::from_value::<MachineClaim>(claim.clone()).map_or(true, |claim| cluster_of(&claim).is_some())
 }
 
-/// Whether the fleet of the operator in this namespace is on hold.
+/// Whether the fleet of the operator in this namespace is on hold; an error if it has none.
 pub async fn is_held(client: &Client, home: &str) -> Result<bool, TransferError> {
-    let secret = Server(client.clone()).get(&Place::secret(home, OWNERSHIP)).await?;
-    Ok(secret.is_some_and(|secret| annotation(&secret, HOLD).is_some()))
+    let secret = key(&Server(client.clone()), home).await?;
+    Ok(annotation(&secret, HOLD).is_some())
 }
 
-/// Ends the hold on the fleet of the operator in this namespace; whether there was one.
+/// Ends the hold on the fleet of the operator in this namespace; whether there was one. An error if it has no fleet.
 pub async fn thaw(client: &Client, home: &str) -> Result<bool, TransferError> {
     let (server, place) = (Server(client.clone()), Place::secret(home, OWNERSHIP));
-    let secret = server.get(&place).await?;
-    let Some(secret) = secret.filter(|secret| annotation(secret, HOLD).is_some()) else {
+    let secret = key(&server, home).await?;
+    if annotation(&secret, HOLD).is_none() {
         return Ok(false);
-    };
+    }
     // From now on the export is the past: brought here after all, it would undo what happens next.
     let past = held_for(&secret).map_or_else(|| secret["metadata"]["annotations"][IMPORTED].clone(), |id| json!(id));
     server.merge(&place, &secret, json!({ "metadata": { "annotations": { HOLD: null, IMPORTED: past } } })).await?;
@@ -124,12 +172,7 @@ pub async fn gather(
     let mut notes: Vec<String> = alone(client, namespace).await?.into_iter().collect();
     let mut objects = Vec::new();
     for kind in KINDS {
-        let Some(found) = server.list(kind, namespace).await? else {
-            return Err(TransferError::refused(format!(
-                "the API server has no definition of {kind}: there is no fleet to export"
-            )));
-        };
-        objects.extend(found);
+        objects.extend(server.list(kind, namespace).await?.ok_or_else(|| undefined(kind))?);
     }
     let named = objects.iter().flat_map(|object| {
         let place = Place::of(object);
