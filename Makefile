@@ -6,6 +6,11 @@ SHELL := /usr/bin/env bash
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
+# What is built once is not built with a second build in mind.
+ifdef CI
+export CARGO_INCREMENTAL := 0
+endif
+
 # Your own kubectl, else the one that `make tools` builds.
 KUBECTL ?= $(or $(shell command -v kubectl),$(shell hack/tools.sh --path kubectl))
 
@@ -15,11 +20,12 @@ PLANE_TOOLS := etcd kube-apiserver kubectl kube-controller-manager
 CLIENT_TOOLS := go-proxmox ansible-playbook proxmox-oracle scaleset-oracle octokit playwright
 PLATFORM_TOOLS := gitea-runner gitea
 
-# Everything is compiled once, programs and tests together, so that no lane finds other features than the one before.
-# $(1): the lanes, in order.
+# Everything is compiled before anything runs, programs and tests together, so that no lane finds other features than the
+# one before; tests in virtual time as the programs are for people (Cargo.toml). $(1): the lanes, in order.
 define lanes
 @started=$$(date +%s); \
 $(CARGO) build --workspace --all-targets; \
+$(if $(filter virtual soak,$(1)),$(CARGO) test --release --no-run --workspace --test 'virtual_*';) \
 $(TARGET)/debug/testenv lanes --build-seconds $$(( $$(date +%s) - started )) $(1)
 endef
 

@@ -17,7 +17,7 @@ use super::network::Network;
 use super::transcript::text;
 use super::{Inner, World};
 
-/// The variable that picks one seed: `WORLD_SEED=17 cargo test …` repeats exactly the run that failed.
+/// The variable that picks one seed: `WORLD_SEED=17 cargo test --release …` repeats exactly the run that failed.
 pub const SEED: &str = "WORLD_SEED";
 
 /// Lines of the transcript that are told when something fails.

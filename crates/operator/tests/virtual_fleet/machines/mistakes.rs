@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sim::world::World;
 
-use crate::claims::until;
+use super::claims::until;
 use crate::yard::{CLAIMS, CLUSTERS, TEMPLATES, Yard};
 
 type Change = fn(&mut Value);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use sim::proxmox::{FaultId, FaultRule, Simulator};
 use sim::world::{World, across, seeds};
 
-use crate::claims::{there, vm_of};
+use super::claims::{there, vm_of};
 use crate::yard::Yard;
 
 /// One tick after a listing whose statistics lag shows it, and the pass that acts on it.

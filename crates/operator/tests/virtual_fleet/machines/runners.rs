@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sim::world::World;
 
-use crate::claims::{ours, there, until};
+use super::claims::{ours, there, until};
 use crate::yard::{CLAIMS, Yard};
 
 /// A claim of a runner whose VM runs, and whose runner's name is written down as the bootstrap service does it.

@@ -17,7 +17,7 @@ use sim::proxmox::Simulator;
 use sim::world::{Deed, Desk, Person, Scenario, World, crash_everywhere};
 use tower::ServiceBuilder;
 
-use crate::claims::{ours, there, until};
+use super::claims::{ours, there, until};
 use crate::yard::{CLAIMS, CLUSTERS, SECRETS, TEMPLATES, Yard, template};
 
 /// The file, which outlives whoever writes it.

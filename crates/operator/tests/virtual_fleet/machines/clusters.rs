@@ -170,6 +170,31 @@ fn a_changed_use_is_checked_at_once_and_loses_nothing() {
     });
 }
 
+/// Proxmox refused every clone, and nobody had said why before.
+#[test]
+fn what_a_clone_takes_where_its_image_is_is_asked_for_before_any_machine() {
+    for (linked, storage_is_named) in [(true, true), (false, false)] {
+        World::run(1, async |world: World| {
+            let yard = Yard::new(&world);
+            let pve = yard.hypervisor("pve");
+            pve.put_setting(9000, "scsi0", "tank:base-9000-disk-0,size=8G");
+            pve.put_setting(9000, "net0", "virtio=BC:24:11:16:0F:29,bridge=vmbr1");
+            yard.secret("pve", "min@pve!tk", SECRET).await;
+            yard.template("small", |object| {
+                object["spec"]["template"]["proxmox"]["linkedClone"] = json!(linked);
+            })
+            .await;
+            yard.cluster("pve", |object| object["spec"]["proxmox"]["seed"] = json!("smbios")).await;
+            yard.pass(60).await;
+            let (_, reason, message) = yard.ready("pve").await;
+            assert_eq!(reason, "InsufficientPrivileges", "{message}");
+            assert!(message.contains("SDN.Use on /sdn/zones/localnetwork/vmbr1"), "{message}");
+            let named = message.contains("Datastore.AllocateSpace on /storage/tank");
+            assert_eq!(named, storage_is_named, "{message}");
+        });
+    }
+}
+
 #[test]
 fn an_unverified_certificate_is_a_warning() {
     World::run(1, async |world: World| {

@@ -4,7 +4,7 @@ use serde_json::json;
 use sim::proxmox::{Profile, Simulator};
 use sim::world::{Dice, World, across, seeds};
 
-use crate::claims::vm_of;
+use super::claims::vm_of;
 use crate::yard::{SECRET, TOKEN, Yard};
 
 const NODES: [&str; 2] = ["pve1", "pve2"];

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use sim::proxmox::Simulator;
 use sim::world::{Direction, World};
 
-use crate::claims::{ours, there, until};
+use super::claims::{ours, there, until};
+use super::seeds::with_seed;
 use crate::everywhere::everywhere;
-use crate::seeds::with_seed;
 use crate::yard::{CLAIMS, SECRET, SECRETS, TEMPLATES, TOKEN, Yard, credentials};
 
 /// Lets time pass and looks all the while: never two VMs of one claim.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sim::proxmox::Simulator;
 use sim::world::{Deed, Direction, Scenario, World, across, crash_everywhere, seeds};
 
-use crate::claims::{ours, there, until};
+use super::claims::{ours, there, until};
 use crate::yard::{CLAIMS, CLUSTERS, FOREIGN, Yard};
 
 /// Claims that work for a long time, each with its machine.

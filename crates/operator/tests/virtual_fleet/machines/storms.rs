@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sim::proxmox::{FaultId, FaultRule};
 use sim::world::{Storm, Weather, World, across, seeds};
 
-use crate::claims::{ours, there, until};
+use super::claims::{ours, there, until};
 use crate::yard::{CLAIMS, CLUSTERS, Yard};
 
 /// Faults of a hypervisor that come and go.

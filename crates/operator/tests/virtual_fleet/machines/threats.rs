@@ -17,7 +17,7 @@ use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 
-use crate::claims::{ours, there, until, vm_of};
+use super::claims::{ours, there, until, vm_of};
 use crate::yard::{CLAIMS, CLUSTERS, SECRET, SECRETS, TEMPLATES, Yard};
 
 /// Whoever ends the agent in a VM, or takes its place and keeps its lease, gains no time.

@@ -40,12 +40,21 @@ impl Town {
         town.yard.person.create(SOURCES, &source(mode, interval)).await.unwrap();
         town.pass(20).await;
         if mode == "webhook" {
-            let source = town.yard.person.get(&format!("{SOURCES}/gh")).await.unwrap();
-            let path = source["status"]["webhookPath"].as_str().unwrap();
+            let path = town.hook_path().await;
             let owner = HookOwner::Of(Scope::Organization(ORGANIZATION.to_owned()));
             town.github.add_hook(owner, &format!("https://hooks{path}"), HOOK, town.yard.guests.receiver());
         }
         town
+    }
+
+    /// Where deliveries to the source go. An operator that crashed is back when its lease is over.
+    async fn hook_path(&self) -> String {
+        let path = async || {
+            let source = self.yard.person.get(&format!("{SOURCES}/gh")).await.unwrap();
+            source["status"]["webhookPath"].as_str().map(str::to_owned)
+        };
+        self.until(300, async |_| path().await.is_some()).await;
+        path().await.unwrap()
     }
 
     /// A town without a source, which has what one needs.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sim::proxmox::Simulator;
 use sim::world::World;
 
-use crate::claims::{there, until};
+use super::claims::{there, until};
 use crate::guests::Through;
 use crate::yard::{CLUSTERS, Yard};
 
