@@ -20,13 +20,12 @@ PLANE_TOOLS := etcd kube-apiserver kubectl kube-controller-manager
 CLIENT_TOOLS := go-proxmox ansible-playbook proxmox-oracle scaleset-oracle octokit playwright
 PLATFORM_TOOLS := gitea-runner gitea
 
-# Everything is compiled before anything runs, programs and tests together, so that no lane finds other features than the
-# one before; tests in virtual time as the programs are for people (Cargo.toml). $(1): the lanes, in order.
+# Everything is compiled once, programs and tests together and as people run them, so that no lane finds other features or
+# another speed than the one before. $(1): the lanes, in order.
 define lanes
 @started=$$(date +%s); \
-$(CARGO) build --workspace --all-targets; \
-$(if $(filter virtual soak,$(1)),$(CARGO) test --release --no-run --workspace --test 'virtual_*';) \
-$(TARGET)/debug/testenv lanes --build-seconds $$(( $$(date +%s) - started )) $(1)
+$(CARGO) build --release --workspace --all-targets; \
+$(TARGET)/release/testenv lanes --build-seconds $$(( $$(date +%s) - started )) $(1)
 endef
 
 # $(1): what the target needs before it can do anything.

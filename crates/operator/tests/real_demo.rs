@@ -18,3 +18,5 @@ mod shown;
 mod stand;
 #[path = "real_why/terminal.rs"]
 mod terminal;
+#[path = "real_demo/typed.rs"]
+mod typed;

@@ -9,6 +9,10 @@ mod caller;
 #[path = "verify/site.rs"]
 #[allow(dead_code, reason = "shared with the tests of `hyperfleet verify`, which use the rest")]
 mod hypervisor;
+#[path = "real_operator/installed.rs"]
+mod installed;
+#[path = "real_demo/typed.rs"]
+mod typed;
 
 use std::path::Path;
 use std::process::Command;

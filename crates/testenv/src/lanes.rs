@@ -76,7 +76,7 @@ impl Lane {
 /// Runs the lanes, prints the table, and fails if anything failed.
 pub(crate) fn run(lanes: &[Lane], compiling: Duration) -> Result<ExitCode> {
     let watch = Stopwatch::start();
-    let built = Built::find(lanes)?;
+    let built = Built::find()?;
     let results = Results::at(&built.root)?;
     if lanes.contains(&Lane::Trace) {
         // A test that was renamed or removed must not live on in an old file.

@@ -69,6 +69,8 @@ pub(super) struct Waiting<'a> {
     pub(super) own: Own,
     /// Until when no other claim is made for it.
     pub(super) rests: Option<Timestamp>,
+    /// Until when an announced claim is waited for.
+    expected: Option<Timestamp>,
 }
 
 pub(super) struct Census<'a> {
@@ -133,7 +135,7 @@ impl<'a> Census<'a> {
 
     /// When the first job that gets none now gets its next.
     pub(super) fn resting(&self) -> Option<Timestamp> {
-        self.waiting.iter().filter_map(|one| one.rests).min()
+        self.waiting.iter().flat_map(|one| [one.rests, one.expected]).flatten().min()
     }
 
     /// Claims that ended after the platform gave its number: their jobs may still be in it.
@@ -248,11 +250,12 @@ fn queue<'a>(
 ) -> Waiting<'a> {
     let made = job.status.as_ref().and_then(|status| status.claims_made).filter(|made| *made > 0);
     let Some((status, made)) = job.status.as_ref().zip(made) else {
-        return Waiting { job, made: 0, own: Own::None, rests: None };
+        return Waiting { job, made: 0, own: Own::None, rests: None, expected: None };
     };
     let name = claim_name(job.metadata.name.as_deref().unwrap_or_default(), made);
     let last = status.last_claim_at.as_ref().map_or(Timestamp::MIN, Moment::timestamp);
-    let recent = plus(last, GRACE) > now && last <= plus(observed.began, TICK);
+    let grace = plus(last, GRACE);
+    let recent = grace > now && last <= plus(observed.began, TICK);
     let own = match claims.get(name.as_str()) {
         Some(Standing::Early | Standing::Ready) => Own::Open,
         None if observed.unseen.contains(&name) => Own::Open,
@@ -260,5 +263,6 @@ fn queue<'a>(
         Some(Standing::Busy | Standing::Leaving | Standing::Ending | Standing::Over) | None => Own::Spent,
     };
     let rests = pause(status).filter(|due| own == Own::Spent && *due > now);
-    Waiting { job, made, own, rests }
+    let expected = (own == Own::Announced).then_some(grace);
+    Waiting { job, made, own, rests, expected }
 }

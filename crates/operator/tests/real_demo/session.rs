@@ -1,40 +1,22 @@
-//! A person's session beside `hyperfleet demo --keep`: exactly the commands that the guide prints.
+//! A person's session beside `hyperfleet demo --keep`: exactly the commands that README prints.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
-use testenv::{Signal, Tool};
+use testenv::Signal;
 
 use crate::stand::{SOON, Stand};
+use crate::typed::{lines, shell};
 
-const GUIDE: &str = include_str!("../../../../docs/guide/demo.md");
+const README: &str = include_str!("../../../../README.md");
 
-/// The commands of the guide's sessions, each with what stands after `#`.
+/// The commands of the sessions, each with what stands after `#`.
 fn commands() -> Vec<(&'static str, &'static str)> {
-    let blocks = GUIDE.split("```sh session\n").skip(1).filter_map(|rest| rest.split_once("```"));
-    let lines = blocks.flat_map(|(block, _)| block.lines()).filter(|line| !line.trim().is_empty());
+    let lines = lines(README, "sh session").into_iter();
     lines.map(|line| line.rsplit_once("# ").expect("a comment says what the answer is")).collect()
 }
 
-/// A shell as a person has it: in the project's directory, with kubectl and hyperfleet at hand.
-fn shell(kubeconfig: &str, command: &str) -> (bool, String) {
-    let beside = |program: PathBuf| program.parent().unwrap().to_owned();
-    let kubectl = beside(Tool::Kubectl.path().unwrap());
-    let ours = beside(PathBuf::from(env!("CARGO_BIN_EXE_hyperfleet")));
-    let paths = [kubectl, ours].into_iter().chain(std::env::split_paths("/usr/bin:/bin"));
-    let output = Command::new("bash")
-        .args(["-c", command])
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
-        .env("PATH", std::env::join_paths(paths).unwrap())
-        .env("KUBECONFIG", kubeconfig)
-        .output()
-        .unwrap();
-    let text = [output.stdout, output.stderr].map(|part| String::from_utf8_lossy(&part).into_owned()).concat();
-    (output.status.success(), text)
-}
-
 /// The console answers whoever has the link, and nobody else.
-fn looked_at(kubeconfig: &str, link: &str) {
+fn looked_at(kubeconfig: &Path, link: &str) {
     let (page, token) = link.split_once("#token=").unwrap();
     let ask = |header: &str| shell(kubeconfig, &format!("curl -s {header} {page}state")).1;
     let (known, unknown) = (ask(&format!("-H 'Authorization: Bearer {token}'")), ask(""));
@@ -42,12 +24,12 @@ fn looked_at(kubeconfig: &str, link: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn everything_that_the_guide_prints_works_as_printed() {
+async fn everything_that_readme_prints_works_as_printed() {
     let stand = Stand::new();
     let program = stand.start("--jobs 3 --speed 3 --keep");
     program.wait_for_line("All 3 jobs done, nothing left", SOON).await;
     let line = program.wait_for_line("export KUBECONFIG=", SOON).await;
-    let kubeconfig = line.rsplit_once('=').unwrap().1.to_owned();
+    let kubeconfig = Path::new(line.rsplit_once('=').unwrap().1).to_owned();
     let console = program.wait_for_line("console      http://127.0.0.1:", SOON).await;
     looked_at(&kubeconfig, console.trim_start().trim_start_matches("console").trim());
     program.wait_for_line("webhooks     http://127.0.0.1:", SOON).await;

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::executables::{Built, WORLDS, cargo};
+use super::executables::{Built, cargo};
 use super::outcome::{Counts, Outcome, Outcomes};
 use crate::cli::say;
 
@@ -20,11 +20,6 @@ pub(super) fn lint(built: &Built) -> Result<Outcomes> {
                 cargo().as_path(),
                 "cargo",
                 &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"],
-            ),
-            (
-                cargo().as_path(),
-                "cargo",
-                &["clippy", "--quiet", "--workspace", "--test", WORLDS, "--", "-D", "warnings"],
             ),
             (&built.xtask, "cargo xtask", &["codegen", "--check"]),
             (&built.xtask, "cargo xtask", &["deps"]),

@@ -61,43 +61,22 @@ impl TestExecutable {
 }
 
 impl Built {
-    /// Asks Cargo to build what these lanes run, which it has done already, and reads the lists.
-    pub(super) fn find(lanes: &[Lane]) -> Result<Self> {
-        let most = artifacts(&["build", "--workspace", "--all-targets"])?;
-        let worlds = if lanes.iter().any(|lane| matches!(lane, Lane::Virtual | Lane::Soak)) {
-            artifacts(&["test", "--release", "--no-run", "--workspace", "--test", WORLDS])?
-        } else {
-            Vec::new()
-        };
-        let xtask = most.iter().find_map(chores).context("the workspace has no xtask")?;
-        Ok(Self { root: workspace_root()?, tests: tests(&most, &worlds), xtask })
+    /// Asks Cargo to build everything, as it is built for people, which it has done already; and reads the list.
+    pub(super) fn find() -> Result<Self> {
+        let output = Command::new(cargo())
+            .args(["build", "--release", "--quiet", "--workspace", "--all-targets"])
+            .arg("--message-format=json-render-diagnostics")
+            .stderr(Stdio::inherit())
+            .output()
+            .context("run cargo")?;
+        ensure!(output.status.success(), "the build failed");
+        let messages = String::from_utf8(output.stdout).context("the messages of cargo")?;
+        let artifacts: Vec<Value> = messages.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let mut tests: Vec<TestExecutable> = artifacts.iter().filter_map(test_executable).collect();
+        tests.sort();
+        let xtask = artifacts.iter().find_map(chores).context("the workspace has no xtask")?;
+        Ok(Self { root: workspace_root()?, tests, xtask })
     }
-}
-
-/// The tests in virtual time, which are built as the programs are for people.
-pub(super) const WORLDS: &str = "virtual_*";
-
-/// What Cargo makes with these arguments.
-fn artifacts(arguments: &[&str]) -> Result<Vec<Value>> {
-    let output = Command::new(cargo())
-        .args(arguments)
-        .args(["--quiet", "--message-format=json-render-diagnostics"])
-        .stderr(Stdio::inherit())
-        .output()
-        .context("run cargo")?;
-    ensure!(output.status.success(), "the build failed");
-    let messages = String::from_utf8(output.stdout).context("the messages of cargo")?;
-    Ok(messages.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
-}
-
-/// Every test executable, in a fixed order. One in virtual time that nobody excluded from the rest was built twice, and runs as
-/// what it is.
-fn tests(most: &[Value], worlds: &[Value]) -> Vec<TestExecutable> {
-    let most = most.iter().filter_map(test_executable).filter(|test| test.lane() != Lane::Virtual);
-    let worlds = worlds.iter().filter_map(test_executable).filter(|test| test.lane() == Lane::Virtual);
-    let mut tests: Vec<TestExecutable> = most.chain(worlds).collect();
-    tests.sort();
-    tests
 }
 
 /// Cargo's own path, if it started us, so that the toolchain stays the same.
@@ -173,16 +152,6 @@ mod tests {
         let mut library = artifact("lib", "api", false);
         library["executable"] = Value::Null;
         assert_eq!(test_executable(&library), None);
-    }
-
-    #[test]
-    fn a_world_that_was_built_twice_runs_once_and_optimised() {
-        let (mut slow, fast) = (artifact("test", "virtual_fleet", true), artifact("test", "virtual_fleet", true));
-        slow["executable"] = json!("/tree/target/debug/deps/slow");
-        let unit = artifact("lib", "api", true);
-        let found = tests(&[slow, unit.clone()], &[fast, unit]);
-        let paths: Vec<&str> = found.iter().filter_map(|test| test.path.to_str()).collect();
-        assert_eq!(paths, ["/tree/target/debug/deps/api", "/tree/target/debug/deps/virtual_fleet"]);
     }
 
     #[test]

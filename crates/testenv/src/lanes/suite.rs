@@ -73,7 +73,7 @@ impl Suite {
     /// Runs the examples in the documentation. Cargo alone can compile and run them.
     pub(super) fn run_documentation(&mut self, root: &Path) -> Result<()> {
         let mut command = Command::new(cargo());
-        command.args(["test", "--workspace", "--doc"]).current_dir(root);
+        command.args(["test", "--release", "--workspace", "--doc"]).current_dir(root);
         self.keep(&Ran::of("workspace::documentation", &command, self.patience))
     }
 

@@ -135,6 +135,26 @@ fn ci_6_2_what_was_made_a_moment_ago_is_not_made_again() {
     assert_eq!(made(&decide(&seen, 60)), ["job-1-1", "job-0-2"], "by now it would have been seen");
 }
 
+/// Nothing else happens in a pool whose last machine went to another job: it must wake by itself. A fast machine could come and
+/// go within the first seconds of a process, and the job it was made for was never served.
+#[test]
+fn a_pool_looks_again_when_an_announced_claim_can_no_longer_come() {
+    let mut seen = observed(pool(&json!({})));
+    jobs(&mut seen, 1);
+    seen.began = at(5);
+    Arc::make_mut(&mut seen.jobs[0]).status = Some(RunnerJobStatus {
+        claims_made: Some(1),
+        last_claim_at: Some(Moment::from(at(6))),
+        ..RunnerJobStatus::default()
+    });
+    Arc::make_mut(&mut seen.pool).status = decide(&seen, 10).status;
+    let plan = decide(&seen, 10);
+    assert_eq!(made(&plan), Vec::<String>::new());
+    let Next::After(wait, _) = plan.next else { panic!("nobody would look again: {plan:?}") };
+    let then = 10 + i64::try_from(wait.as_secs()).unwrap();
+    assert_eq!(made(&decide(&seen, then)), ["job-0-2"]);
+}
+
 /// ARC #3276: scaling up went one by one, so that a burst waited for itself.
 #[test]
 fn arc_3276_a_burst_is_made_in_one_pass() {

@@ -289,6 +289,7 @@ impl World {
         if retire::too_many(&census) == 0 {
             self.lean = self.second;
         }
+        self.is_woken_in_time(&seen, &plan);
         let rests = plan.steps.is_empty() && plan.status.is_none();
         self.quiet = if rests { self.quiet + 1 } else { 0 };
         let mortal = self.nature.kills > 0 && self.roll(10) == 0;
@@ -300,6 +301,21 @@ impl World {
         if let Some(status) = plan.status {
             self.told = Some(at(self.second));
             self.pool.status = Some(status);
+        }
+    }
+
+    /// Who looks again only when it was told to must miss nothing: until then there is nothing to do.
+    fn is_woken_in_time(&self, seen: &Observed, plan: &PoolPlan) {
+        if !plan.steps.is_empty() || plan.status.is_some() {
+            return;
+        }
+        let due = match &plan.next {
+            Next::OnChange => i64::MAX,
+            Next::After(wait, _) => self.second + i64::try_from(wait.as_secs()).unwrap(),
+        };
+        for later in [1, 16, 61, 600].map(|later| self.second + later).into_iter().filter(|later| *later < due) {
+            let steps = decide(seen, later).steps;
+            assert!(steps.is_empty(), "at {} it rests until {due}, and at {later} it would {steps:?}", self.second);
         }
     }
 
