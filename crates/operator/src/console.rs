@@ -15,7 +15,6 @@
 //!
 //! Every replica serves it, whoever leads.
 
-mod departed;
 mod diff;
 mod invite;
 mod page;
@@ -36,10 +35,10 @@ use runtime::{Cache, Cacheable};
 
 pub use self::invite::{InviteError, invite};
 
-use self::departed::Departed;
 use self::rows::Place;
 use self::show::Show;
 use self::state::{Objects, State};
+use crate::departed::Departed;
 
 /// Everything that the console shows, as the process knows it anyway.
 #[derive(Clone, Debug)]

@@ -25,6 +25,7 @@ pub mod cli;
 pub mod console;
 pub mod controllers;
 mod demo;
+mod departed;
 pub mod doctor;
 mod drawer;
 mod each;

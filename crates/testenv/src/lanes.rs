@@ -118,8 +118,7 @@ fn run_lane(lane: Lane, built: &Built, results: &Results) -> Result<Outcomes> {
             let mut suite = Suite::new(results.file(lane));
             // They wait more than they compute, so more of them than cores make progress at once.
             let command = |test: &TestExecutable| with_plane(&plane, test.command(&["--test-threads=4"]));
-            // One program after the other all the same: a browser, a CI platform or fifty agents are a load for two cores.
-            suite.run(&commands(built, lane, command), 1)?;
+            suite.run(&commands(built, lane, command), AT_ONCE)?;
             suite.finish(Expect::Tests)
         }
         Lane::Soak => {

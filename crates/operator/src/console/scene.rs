@@ -11,8 +11,8 @@ use api::{
 use fleet::trail::{Found, Kind, Scene, claim_of_job};
 use kube::ResourceExt;
 
-use super::departed::Farewell;
 use super::state::Objects;
+use crate::departed::Farewell;
 
 /// Namespace and name.
 type Name<'a> = (&'a str, &'a str);

@@ -14,12 +14,12 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use serde::Serialize;
 
-use super::departed::Farewell;
 use super::queue;
 use super::rows::{
     Called, ClusterRow, JobRow, MachineRow, MarkRow, NodeRow, Place, PoolRow, Queue, Rows, SourceRow, Stage, Word,
 };
 use super::scene::{Surroundings, name};
+use crate::departed::Farewell;
 
 /// Ended jobs that are shown: the last ones. A job is kept for an hour, and nobody reads more.
 const ENDED: usize = 200;

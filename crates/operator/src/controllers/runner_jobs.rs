@@ -11,6 +11,7 @@ use api::registry::label::RUNNER_JOB;
 use api::{
     Condition, HypervisorCluster, JobState, MachineClaim, Reason, RunnerJob, RunnerJobStatus, RunnerPool, RunnerSource,
 };
+use chassis::Clock;
 use fleet::job::{self, Asked, CONDITIONS, Candidate, Observed, Step};
 use jiff::Timestamp;
 use providers::platform::{Error, JobKey};
@@ -23,6 +24,7 @@ pub use self::wiring::wire;
 use super::hypervisor_clusters::target;
 use super::runner_pools::source_of;
 use crate::Duty;
+use crate::departed::Departed;
 use crate::index::Index;
 use crate::outpost::{Outpost, Outposts, runner_of};
 
@@ -70,7 +72,7 @@ pub struct Sources {
 
 /// Starts it.
 pub fn spawn(host: &Host, outposts: &Outposts, jobs: &Cache<RunnerJob>, sources: &Sources) {
-    let controller = RunnerJobs::new(outposts, sources);
+    let controller = RunnerJobs::new(outposts, sources, host.parts.clock);
     wire(host.driver(controller, jobs), outposts, jobs, sources).spawn();
 }
 
@@ -82,15 +84,18 @@ pub struct RunnerJobs {
     pools_of: Index,
     claims_for: Index,
     claims_as: Index,
+    /// Claims that went: a short job's may, before anybody has read whose runner it named.
+    departed: Departed,
 }
 
 impl RunnerJobs {
     /// A controller of jobs that the platforms of `outposts` have.
-    pub fn new(outposts: &Outposts, sources: &Sources) -> Self {
+    pub fn new(outposts: &Outposts, sources: &Sources, clock: Clock) -> Self {
         let pools_of = Index::of(&sources.pools, |pool| Some(source_of(pool)));
         let claims_for = Index::of(&sources.claims, made_for);
         let claims_as = Index::of(&sources.claims, runner_of);
-        Self { outposts: outposts.clone(), sources: sources.clone(), pools_of, claims_for, claims_as }
+        let departed = Departed::of(&sources.claims, clock);
+        Self { outposts: outposts.clone(), sources: sources.clone(), pools_of, claims_for, claims_as, departed }
     }
 
     /// The pools of a job's source, with what the job asks for and each of them has not. Only the platform can tell that:
@@ -116,16 +121,22 @@ impl RunnerJobs {
 
     /// The claims made for a job, and the one that has it.
     fn claims(&self, job: &RunnerJob) -> Vec<Arc<MachineClaim>> {
-        let mut keys = self.claims_for.under(&Key::of(&job.metadata));
-        keys.extend(self.holder(job));
-        keys.sort_unstable();
-        keys.dedup();
-        keys.iter().filter_map(|key| self.sources.claims.get(key)).collect()
+        let made = self.claims_for.under(&Key::of(&job.metadata));
+        let mut claims: Vec<_> = made.iter().filter_map(|key| self.sources.claims.get(key)).collect();
+        claims.extend(self.holder(job));
+        claims.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
+        claims.dedup_by(|a, b| a.metadata.name == b.metadata.name);
+        claims
     }
 
-    /// The claim that has a job, or whose runner is said to have it.
-    fn holder(&self, job: &RunnerJob) -> Option<Key> {
-        claim_of(job).or_else(|| self.claims_as.under(&unplaced(job)?).into_iter().next())
+    /// The claim that has a job, or whose runner is said to have it; one that is gone only until the job has its name.
+    fn holder(&self, job: &RunnerJob) -> Option<Arc<MachineClaim>> {
+        if let Some(claim) = claim_of(job) {
+            return self.sources.claims.get(&claim);
+        }
+        let runner = unplaced(job)?;
+        let there = self.claims_as.under(&runner).iter().find_map(|key| self.sources.claims.get(key));
+        there.or_else(|| self.departed.with_runner(&runner))
     }
 
     /// Whose code a job is, asked of the platform if a pool has to know.
@@ -154,7 +165,7 @@ impl RunnerJobs {
 
     /// Whether the node is gone that has the VM of a job's claim, as its cluster says.
     fn is_node_gone(&self, job: &RunnerJob) -> bool {
-        let Some(claim) = self.holder(job).and_then(|key| self.sources.claims.get(&key)) else { return false };
+        let Some(claim) = self.holder(job) else { return false };
         let Some(held) = claim.status.as_ref().and_then(|status| status.allocation.as_ref()) else { return false };
         let cluster = self.sources.clusters.get(&target(&held.cluster_ref, &claim.metadata));
         let nodes = cluster.as_ref().and_then(|cluster| cluster.status.as_ref()).map(|status| status.nodes.as_slice());

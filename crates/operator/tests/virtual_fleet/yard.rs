@@ -394,7 +394,7 @@ impl Own<'_> {
         let driver = self.driver(RunnerPools::new(&outposts, &read, client, parts.clock), &pools);
         runner_pools::wire(driver, &outposts, &pools, &read).spawn();
         let read = runner_jobs::Sources { pools, sources, claims, clusters: clusters.clone() };
-        let driver = self.driver(RunnerJobs::new(&outposts, &read), &jobs);
+        let driver = self.driver(RunnerJobs::new(&outposts, &read, parts.clock), &jobs);
         runner_jobs::wire(driver, &outposts, &jobs, &read).spawn();
         (outposts, ingress)
     }

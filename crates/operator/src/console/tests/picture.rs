@@ -5,10 +5,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::super::departed::Farewell;
 use super::super::rows::Place;
 use super::super::state::{Objects, State};
 use super::claim;
+use crate::departed::Farewell;
 
 fn object<K: serde::de::DeserializeOwned>(kind: &str, name: &str, spec: &Value, status: &Value) -> Arc<K> {
     let metadata = json!({ "name": name, "namespace": "ci", "creationTimestamp": "2026-01-01T00:00:01Z" });
