@@ -167,7 +167,7 @@ const fn general(reason: Reason) -> Option<Sense> {
         Reason::DemandIncreased => toward(Kind::Claim, passes("waits for machines that are being made")),
         Reason::AtMaximum => toward(
             Kind::Pool,
-            asks("waits for a machine to become free", "Raise spec.scaling.maxReplicas of the pool, or wait"),
+            usually_passes("waits for a machine to become free", "raise spec.scaling.maxReplicas of the pool"),
         ),
         Reason::TooManyTerminating => toward(
             Kind::Pool,

@@ -150,7 +150,7 @@ fn down() -> Scene {
 #[case::quota(
     Scene { pool: pool("AtMaximum", "all 10 machines that the pool may have are busy"), ..scene(queued("AtMaximum", "the pool is full")) },
     "runnerjob/job-1 waits for a machine to become free (runnerpool/small): all 10 machines that the pool may have are busy. \
-     Raise spec.scaling.maxReplicas of the pool, or wait."
+     Nothing to do; if it lasts, raise spec.scaling.maxReplicas of the pool."
 )]
 #[case::quota_of_machines_that_go(
     Scene { pool: pool("TooManyTerminating", "3 machines are being destroyed, as many as may be"), ..scene(queued("TooManyTerminating", "")) },

@@ -81,6 +81,7 @@ fn a_job_that_says_nothing_yet_is_answered_for_by_its_machine_or_its_pool() {
     );
     let scene = Scene { job: silent(), pool: pool("AtMaximum", "it is full"), ..starting() };
     assert!(text(&scene).contains("to become free (runnerpool/small): it is full."), "{}", text(&scene));
+    assert_eq!(follow(&scene, at(NOW)).answer.standing, Standing::Waits, "nobody has to do anything for it");
 }
 
 #[test]
