@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chassis::{Clock, Tasks};
-use sim::proxmox::{Authority, Fixture, Limits, Options, Release, Server, Simulator, Transport};
+use sim::proxmox::{Authority, FaultId, FaultRule, Fixture, Limits, Options, Release, Server, Simulator, Transport};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
@@ -15,11 +15,16 @@ use tokio::time::{Instant, timeout};
 const TOKEN: &str = "Authorization: PVEAPIToken=op@pve!hf=11111111-1111-4111-8111-111111111111\r\n";
 
 async fn server(transport: Transport) -> (SocketAddr, Tasks) {
+    let (address, _, tasks) = simulated(Fixture::Golden, transport).await;
+    (address, tasks)
+}
+
+async fn simulated(fixture: Fixture, transport: Transport) -> (SocketAddr, Simulator, Tasks) {
     let tasks = Tasks::new();
-    let options = Options::new(Release::V9, Fixture::Golden, Clock::system());
+    let options = Options::new(Release::V9, fixture, Clock::system());
     let simulator = Simulator::new(Options { limits: Limits::REAL.faster(100), ..options }, &tasks);
     let server = Server::start(&simulator, "127.0.0.1:0".parse().unwrap(), transport).await.unwrap();
-    (server.address(), tasks)
+    (server.address(), simulator, tasks)
 }
 
 /// Sends a request on a connection and reads one answer: its head and its body.
@@ -59,6 +64,29 @@ async fn a_connection_is_kept_for_a_while_and_closed_when_idle() {
     let idle = Instant::now();
     assert!(is_closed(&mut stream).await);
     assert!(idle.elapsed() >= Duration::from_millis(45), "{:?}", idle.elapsed());
+}
+
+/// Dice for a fault were taken from a state that its caller held, so that a clone stood still, and everything with it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn faults_that_strike_by_chance_keep_nobody_waiting() {
+    let (address, simulator, _tasks) = simulated(Fixture::Demo, Transport::Plain).await;
+    let never = |id| FaultRule { times: Some(0), chance: Some(0.0), ..FaultRule::new(id) };
+    simulator.set_faults([FaultId::F07, FaultId::F08].map(never).to_vec());
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let (head, body) = ask(&mut stream, &get("/nodes/pve1/qemu/9000/feature?feature=clone")).await;
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head} {body}");
+    let order = "newid=4711&pool=hf&target=pve1";
+    let form = format!("Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}", order.len());
+    let clone =
+        format!("POST /api2/json/nodes/pve1/qemu/9000/clone HTTP/1.1\r\nHost: x\r\n{TOKEN}{form}\r\n\r\n{order}");
+    let (head, body) = ask(&mut stream, &clone).await;
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head} {body}");
+    let made = async {
+        while !ask(&mut stream, &get("/cluster/resources?type=vm")).await.1.contains("qemu/4711") {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(Duration::from_secs(20), made).await.expect("the clone stands still");
 }
 
 #[tokio::test]

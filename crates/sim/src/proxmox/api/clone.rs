@@ -104,8 +104,7 @@ fn check(call: &Call, order: &Order) -> Outcome<Config> {
     check_space(call, order, &config)?;
     rights::check_bridges(call, config.options.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
     if let Some(target) = &order.target {
-        let state = world.state();
-        let shared = vm::shared_nodes(&state, &config, &order.node);
+        let shared = vm::shared_nodes(&world.state(), &config, &order.node);
         if !shared.contains(target) || call.fault(FaultId::F08).is_some() {
             return Err(Failure::died(format!("can't clone VM to node '{target}' (VM uses local storage)")));
         }

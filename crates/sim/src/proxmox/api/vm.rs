@@ -55,11 +55,14 @@ pub(super) fn pending(call: &Call) -> Outcome {
 
 pub(super) fn feature(call: &Call) -> Outcome {
     let (node, vmid) = (call.node(), call.vmid());
-    let state = call.world.state();
-    let vm = state.vm_on(node, vmid).ok_or_else(|| no_config(node, vmid))?;
     let wanted = call.params.get("feature").unwrap_or_default();
-    let has = has_feature(&state, &vm.config, node, wanted) && call.fault(FaultId::F07).is_none();
-    Ok(json!({ "hasFeature": u8::from(has), "nodes": shared_nodes(&state, &vm.config, node) }))
+    let (able, nodes) = {
+        let state = call.world.state();
+        let vm = state.vm_on(node, vmid).ok_or_else(|| no_config(node, vmid))?;
+        (has_feature(&state, &vm.config, node, wanted), shared_nodes(&state, &vm.config, node))
+    };
+    let has = able && call.fault(FaultId::F07).is_none();
+    Ok(json!({ "hasFeature": u8::from(has), "nodes": nodes }))
 }
 
 fn has_feature(state: &State, config: &Config, node: &str, wanted: &str) -> bool {

@@ -173,7 +173,7 @@ pub(crate) struct Faults {
 }
 
 impl World {
-    /// Whether a fault strikes this call, and how.
+    /// Whether a fault strikes this call, and how. It may take dice from the state: who holds that waits for ever here.
     pub(crate) fn fault(&self, id: FaultId, scene: &Scene) -> Option<FaultRule> {
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
         for (rule, seen) in faults.rules.iter_mut().filter(|(rule, _)| rule.id == id && rule.matches(scene)) {
