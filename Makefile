@@ -6,11 +6,6 @@ SHELL := /usr/bin/env bash
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-# What is built once is not built with a second build in mind.
-ifdef CI
-export CARGO_INCREMENTAL := 0
-endif
-
 # Your own kubectl, else the one that `make tools` builds.
 KUBECTL ?= $(or $(shell command -v kubectl),$(shell hack/tools.sh --path kubectl))
 
