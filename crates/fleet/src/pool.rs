@@ -47,6 +47,7 @@ use crate::claim::Obstacle;
 use census::Census;
 
 pub use audit::audit;
+pub use census::EARLY;
 pub(crate) use make::claim_name;
 
 /// A pool as it is.
@@ -58,6 +59,9 @@ pub struct Observed {
     pub claims: Vec<Arc<MachineClaim>>,
     /// Names of claims that this process made for the pool and that the cache of claims has not shown yet.
     pub unseen: BTreeSet<String>,
+    /// Names of claims that were shown in the [first moments](EARLY) of its term: what of them is not there has come and
+    /// gone, and is not on its way.
+    pub met: BTreeSet<String>,
     /// When this process began to lead; what was announced before that may still be on its way.
     pub began: Timestamp,
     /// Every job whose pool this is by [`crate::job::pool_of`], or whose `status.claimRef` is one of its claims.

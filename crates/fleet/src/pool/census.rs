@@ -20,6 +20,9 @@ pub(super) const HOLDS: Duration = Duration::from_mins(2);
 /// Moments in objects are rounded up to this.
 const TICK: Duration = Duration::from_secs(1);
 
+/// How long after the beginning of a term something may be on its way that another process announced.
+pub const EARLY: Duration = Duration::from_secs(GRACE.as_secs() + TICK.as_secs());
+
 /// What a claim is good for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
@@ -259,7 +262,7 @@ fn queue<'a>(
     let own = match claims.get(name.as_str()) {
         Some(Standing::Early | Standing::Ready) => Own::Open,
         None if observed.unseen.contains(&name) => Own::Open,
-        None if recent => Own::Announced,
+        None if recent && !observed.met.contains(&name) => Own::Announced,
         Some(Standing::Busy | Standing::Leaving | Standing::Ending | Standing::Over) | None => Own::Spent,
     };
     let rests = pause(status).filter(|due| own == Own::Spent && *due > now);

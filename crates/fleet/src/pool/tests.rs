@@ -110,6 +110,7 @@ fn observed(pool: RunnerPool) -> Observed {
         pool: Arc::new(pool),
         claims: Vec::new(),
         unseen: BTreeSet::new(),
+        met: BTreeSet::new(),
         began: at(-1_000),
         jobs: Vec::new(),
         level: None,

@@ -26,7 +26,7 @@ use runtime::host::Host;
 use runtime::rbac::{Rule, Scope};
 use runtime::{Cache, Controller, Key, Severity, Writer};
 
-use self::notes::Notes;
+use self::notes::{Note, Notes};
 pub use self::wiring::wire;
 use super::runner_jobs::{claim_of, job_source, labels};
 use super::stock::Stock;
@@ -208,12 +208,12 @@ impl Controller for RunnerPools {
         tokio::time::sleep_until(self.notes.turn(&key, SPACING)).await;
         let gate = self.gate(&pool).await?;
         // What was made and is not shown is asked before what is shown: in between it may only be counted twice.
-        let (began, unseen, told) = self.notes.of_pool(&key);
+        let (began, Note { unseen, met, told, .. }) = self.notes.of_pool(&key);
         let claims = self.claims(&key);
         let jobs = self.jobs(&key, &claims);
         let (level, source) = (self.outposts.level(&key), self.sources.sources.get(&source_of(&pool)));
         let strangers = self.strangers(&pool);
-        Ok(Observed { pool, claims, unseen, began, jobs, level, strangers, source, gate, told })
+        Ok(Observed { pool, claims, unseen, met, began, jobs, level, strangers, source, gate, told })
     }
 
     fn plan(&self, observed: &Observed, now: Timestamp) -> Plan<Step, RunnerPoolStatus> {

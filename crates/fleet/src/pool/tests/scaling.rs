@@ -153,6 +153,9 @@ fn a_pool_looks_again_when_an_announced_claim_can_no_longer_come() {
     let Next::After(wait, _) = plan.next else { panic!("nobody would look again: {plan:?}") };
     let then = 10 + i64::try_from(wait.as_secs()).unwrap();
     assert_eq!(made(&decide(&seen, then)), ["job-0-2"]);
+    // Once it was seen it has come, and nobody waits for it.
+    seen.met.insert("job-0-1".to_owned());
+    assert_eq!(made(&decide(&seen, 10)), ["job-0-2"]);
 }
 
 /// ARC #3276: scaling up went one by one, so that a burst waited for itself.

@@ -39,6 +39,7 @@ pub(super) struct World {
     pending: [VecDeque<(i64, Change)>; 2],
     cached: (BTreeMap<String, MachineClaim>, BTreeMap<String, RunnerJob>),
     unseen: BTreeSet<String>,
+    met: BTreeSet<String>,
     told: Option<Timestamp>,
     began: Timestamp,
     versions: u64,
@@ -64,6 +65,7 @@ impl World {
             pending: [VecDeque::new(), VecDeque::new()],
             cached: (BTreeMap::new(), BTreeMap::new()),
             unseen: BTreeSet::new(),
+            met: BTreeSet::new(),
             told: None,
             began: at(0),
             versions: 0,
@@ -249,6 +251,7 @@ impl World {
                 match self.pending[queue].pop_front().unwrap().1 {
                     Change::Claim(name, claim) => {
                         self.unseen.remove(&name);
+                        self.met.insert(name.clone());
                         match claim {
                             Some(claim) => self.cached.0.insert(name, *claim),
                             None => self.cached.0.remove(&name),
@@ -266,6 +269,7 @@ impl World {
     fn restart(&mut self) {
         self.killed = true;
         self.unseen.clear();
+        self.met = self.claims.keys().cloned().collect();
         self.told = None;
         self.began = at(self.second);
         self.cached = (self.claims.clone(), self.jobs.clone());
@@ -277,6 +281,7 @@ impl World {
         seen.claims = self.cached.0.values().cloned().map(Arc::new).collect();
         seen.jobs = self.cached.1.values().cloned().map(Arc::new).collect();
         seen.unseen.clone_from(&self.unseen);
+        seen.met.clone_from(&self.met);
         seen.told = self.told;
         seen.began = self.began;
         seen

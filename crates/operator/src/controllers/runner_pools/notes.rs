@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use api::MachineClaim;
 use chassis::Clock;
+use fleet::pool::EARLY;
 use jiff::Timestamp;
 use runtime::{Cache, Entry, Key};
 use tokio::time::Instant;
@@ -26,12 +27,15 @@ struct Book {
     pages: HashMap<Key, Note>,
 }
 
+/// What is noted of a pool.
 #[derive(Clone, Debug, Default)]
-struct Note {
+pub(super) struct Note {
     /// Claims that were made and that the watch has not shown yet.
-    unseen: BTreeSet<String>,
+    pub(super) unseen: BTreeSet<String>,
+    /// Claims that the watch has shown in the first moments of the term.
+    pub(super) met: BTreeSet<String>,
     /// When another status was last planned than the pool had.
-    told: Option<Timestamp>,
+    pub(super) told: Option<Timestamp>,
     /// When the pool may be looked at next.
     next: Option<Instant>,
 }
@@ -50,6 +54,7 @@ impl Notes {
             let shown = change.after.or(change.before).and_then(Entry::readable).and_then(pool_of);
             if let Some(pool) = shown {
                 follower.shown(&pool, &change.key.name);
+                follower.met(&pool, &change.key.name);
             }
             true
         });
@@ -71,12 +76,10 @@ impl Notes {
         turn
     }
 
-    /// When this process began to lead, which claims of the pool it made that were not shown yet, and when it last told
-    /// another status.
-    pub(super) fn of_pool(&self, pool: &Key) -> (Timestamp, BTreeSet<String>, Option<Timestamp>) {
+    /// When this process began to lead, and what is noted of the pool.
+    pub(super) fn of_pool(&self, pool: &Key) -> (Timestamp, Note) {
         let book = self.lock();
-        let Note { unseen, told, .. } = book.pages.get(pool).cloned().unwrap_or_default();
-        (book.began, unseen, told)
+        (book.began, book.pages.get(pool).cloned().unwrap_or_default())
     }
 
     /// Another status than the pool had was planned.
@@ -96,6 +99,18 @@ impl Notes {
         }
     }
 
+    /// A claim was shown, be it as one that went. Later than in the first moments nobody asks for that.
+    fn met(&self, pool: &Key, claim: &str) {
+        let now = self.clock.now();
+        let mut book = self.lock();
+        let early = book.began.saturating_add(EARLY).is_ok_and(|end| now < end);
+        if early {
+            book.pages.entry(pool.clone()).or_default().met.insert(claim.to_owned());
+        } else if let Some(note) = book.pages.get_mut(pool) {
+            note.met.clear();
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -110,7 +125,7 @@ mod tests {
     }
 
     fn names(notes: &Notes, pool: &Key) -> Vec<String> {
-        notes.of_pool(pool).1.into_iter().collect()
+        notes.of_pool(pool).1.unseen.into_iter().collect()
     }
 
     #[test]
@@ -122,6 +137,20 @@ mod tests {
         assert_eq!(names(&notes, &pool), ["b"]);
         notes.begin();
         assert_eq!(names(&notes, &pool), [""; 0]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_shown_in_the_first_moments_of_a_term_is_known_until_they_are_over() {
+        let (notes, pool) = (notes(), Key::new("ns", "pool"));
+        let met = || notes.of_pool(&pool).1.met.into_iter().collect::<Vec<_>>();
+        notes.met(&pool, "a");
+        assert_eq!(met(), ["a"]);
+        notes.begin();
+        assert_eq!(met(), [""; 0], "the next term has lists of its own");
+        notes.met(&pool, "b");
+        tokio::time::advance(EARLY).await;
+        notes.met(&pool, "c");
+        assert_eq!(met(), [""; 0]);
     }
 
     #[tokio::test(start_paused = true)]
