@@ -2,6 +2,7 @@
 
 mod last_hour;
 mod waiting;
+mod waking;
 
 use api::condition::find;
 use api::{
