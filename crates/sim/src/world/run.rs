@@ -17,18 +17,21 @@ use super::network::Network;
 use super::transcript::text;
 use super::{Inner, World};
 
-/// The variable that picks one seed: `WORLD_SEED=17 cargo test --release …` repeats exactly the run that failed.
+/// The variable that picks one seed: `WORLD_SEED=17 cargo test --release … -- --nocapture` repeats exactly the run that failed,
+/// and tells all of it.
 pub const SEED: &str = "WORLD_SEED";
 
-/// Lines of the transcript that are told when something fails.
+/// Lines of the transcript that are told when one of many seeds fails.
 const TOLD: usize = 120;
 
 /// The seeds to run: `count` of them from `first`, or the one that the environment names.
 pub fn seeds(first: u64, count: u64) -> Vec<u64> {
-    match environment(SEED).and_then(|seed| seed.parse().ok()) {
-        Some(seed) => vec![seed],
-        None => (first..first + count).collect(),
-    }
+    picked().map_or_else(|| (first..first + count).collect(), |seed| vec![seed])
+}
+
+/// The seed that the environment names.
+fn picked() -> Option<u64> {
+    environment(SEED)?.parse().ok()
 }
 
 /// Runs `each` for every seed, on as many threads as there are cores; what came of them in the order of the seeds. Worlds
@@ -53,7 +56,7 @@ const EPOCH: i64 = 1_750_000_000;
 
 impl World {
     /// Runs `story` in a world of its own, in virtual time. If it panics, the seed and the end of the transcript are
-    /// told first.
+    /// told first; of a seed that was picked, everything is told.
     pub fn run<T>(seed: u64, story: impl AsyncFnOnce(World) -> T) -> T {
         Self::run_with(seed, CrashPlan::default(), story)
     }
@@ -71,8 +74,12 @@ impl World {
             })
         }));
         let world = super::lock(&kept).take();
-        if let (Err(_), Some(world)) = (&ended, &world) {
-            report(world);
+        if let Some(world) = &world {
+            if picked() == Some(seed) {
+                tell(&world.text());
+            } else if ended.is_err() {
+                tell(&world.report().to_string());
+            }
         }
         if let Some(world) = world {
             // Actors and destinations keep the world alive; the end of a run is the end of all of them.
@@ -130,9 +137,9 @@ impl World {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "the last words of a failing test, which nothing else can carry")]
-fn report(world: &World) {
-    eprintln!("{}", world.report());
+#[expect(clippy::print_stderr, reason = "the story of a test, which nothing else can carry")]
+fn tell(story: &str) {
+    eprintln!("{story}");
 }
 
 /// Invariants that did not hold, and what led there. `Debug` is for people, since tests unwrap it.

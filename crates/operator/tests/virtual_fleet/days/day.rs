@@ -110,7 +110,7 @@ async fn told(world: &World, town: &Town, job: u64, seed: u64) {
 
 fn days(first: u64, count: u64) {
     let all = across(&seeds(first, count), |seed| day(seed).0);
-    let sum = all.into_iter().fold(Diary::default(), Diary::add);
+    let (count, sum) = (all.len(), all.into_iter().fold(Diary::default(), Diary::add));
     println!("lane: {count} days of 24 h with faults: {sum:?}");
     assert!(sum.machines >= sum.jobs / 2, "{sum:?}");
 }
