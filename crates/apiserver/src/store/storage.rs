@@ -30,9 +30,9 @@ pub struct Saved {
     pub journal: Vec<Entry>,
 }
 
-/// The storage does not answer; nothing was changed.
+/// What is wrong with the storage, and what to do; nothing was changed.
 #[derive(Debug, thiserror::Error)]
-#[error("the storage does not answer: {0}")]
+#[error("{0}")]
 pub struct StorageError(pub String);
 
 /// Keeps nothing: a server that forgets everything when it ends.
