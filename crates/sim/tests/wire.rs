@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chassis::{Clock, Tasks};
-use sim::proxmox::{Authority, FaultId, FaultRule, Fixture, Limits, Options, Release, Server, Simulator, Transport};
+use sim::proxmox::{
+    Authority, FaultId, FaultRule, Fixture, Limits, Options, Profile, Release, Server, Simulator, Transport,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
@@ -15,13 +17,13 @@ use tokio::time::{Instant, timeout};
 const TOKEN: &str = "Authorization: PVEAPIToken=op@pve!hf=11111111-1111-4111-8111-111111111111\r\n";
 
 async fn server(transport: Transport) -> (SocketAddr, Tasks) {
-    let (address, _, tasks) = simulated(Fixture::Golden, transport).await;
+    let options = Options::new(Release::V9, Fixture::Golden, Clock::system());
+    let (address, _, tasks) = simulated(options, transport).await;
     (address, tasks)
 }
 
-async fn simulated(fixture: Fixture, transport: Transport) -> (SocketAddr, Simulator, Tasks) {
+async fn simulated(options: Options, transport: Transport) -> (SocketAddr, Simulator, Tasks) {
     let tasks = Tasks::new();
-    let options = Options::new(Release::V9, fixture, Clock::system());
     let simulator = Simulator::new(Options { limits: Limits::REAL.faster(100), ..options }, &tasks);
     let server = Server::start(&simulator, "127.0.0.1:0".parse().unwrap(), transport).await.unwrap();
     (server.address(), simulator, tasks)
@@ -69,13 +71,16 @@ async fn a_connection_is_kept_for_a_while_and_closed_when_idle() {
 /// Dice for a fault were taken from a state that its caller held, so that a clone stood still, and everything with it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn faults_that_strike_by_chance_keep_nobody_waiting() {
-    let (address, simulator, _tasks) = simulated(Fixture::Demo, Transport::Plain).await;
+    // The image is on storage that every node has, so that it can be cloned to another one.
+    let profile = Profile { name: "ceph", ..Profile::ZERO };
+    let options = Options { profile, ..Options::new(Release::V9, Fixture::Demo, Clock::system()) };
+    let (address, simulator, _tasks) = simulated(options, Transport::Plain).await;
     let never = |id| FaultRule { times: Some(0), chance: Some(0.0), ..FaultRule::new(id) };
     simulator.set_faults([FaultId::F07, FaultId::F08].map(never).to_vec());
     let mut stream = TcpStream::connect(address).await.unwrap();
     let (head, body) = ask(&mut stream, &get("/nodes/pve1/qemu/9000/feature?feature=clone")).await;
     assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head} {body}");
-    let order = "newid=4711&pool=hf&target=pve1";
+    let order = "newid=4711&pool=hf&target=pve2";
     let form = format!("Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}", order.len());
     let clone =
         format!("POST /api2/json/nodes/pve1/qemu/9000/clone HTTP/1.1\r\nHost: x\r\n{TOKEN}{form}\r\n\r\n{order}");
