@@ -118,7 +118,7 @@ fn run_lane(lane: Lane, built: &Built, results: &Results) -> Result<Outcomes> {
             let mut suite = Suite::new(results.file(lane));
             // They wait more than they compute, so more of them than cores make progress at once.
             let command = |test: &TestExecutable| with_plane(&plane, test.command(&["--test-threads=4"]));
-            suite.run(&commands(built, lane, command), AT_ONCE)?;
+            suite.run(&commands(built, lane, command), WAITING_AT_ONCE)?;
             suite.finish(Expect::Tests)
         }
         Lane::Soak => {
@@ -135,6 +135,8 @@ fn run_lane(lane: Lane, built: &Built, results: &Results) -> Result<Outcomes> {
 
 /// Executables that run at the same time.
 const AT_ONCE: usize = 2;
+/// The same for those that wait for real programs: two of them leave a core idle.
+const WAITING_AT_ONCE: usize = 3;
 
 /// The executables of a lane, each with how it is run.
 fn commands(built: &Built, lane: Lane, command: impl Fn(&TestExecutable) -> Command) -> Vec<(String, Command)> {
