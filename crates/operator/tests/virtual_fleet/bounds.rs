@@ -64,11 +64,11 @@ pub(crate) fn hold(history: &History, max: usize, terminating: usize) -> usize {
 /// How a runner's claim came to its end: every status it had.
 pub(crate) fn story(history: &History, runner: &str) -> Vec<String> {
     let of = |commit: &&sim::world::Commit| {
-        let after = commit.after.as_ref().or(commit.before.as_ref());
+        let after = commit.after.as_deref().or(commit.before.as_deref());
         after.is_some_and(|claim| claim["status"]["runner"]["name"] == runner)
     };
     let tell = |commit: &sim::world::Commit| {
-        let status = commit.after.as_ref().map(|claim| claim["status"].clone()).unwrap_or_default();
+        let status = commit.after.as_deref().map(|claim| claim["status"].clone()).unwrap_or_default();
         let by = commit.by.as_ref().map(ToString::to_string).unwrap_or_default();
         let (phase, drain, outcome) = (&status["phase"], &status["drain"], &status["outcome"]);
         let ready =

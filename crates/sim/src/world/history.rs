@@ -3,6 +3,7 @@
 mod state;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -71,10 +72,10 @@ pub struct Commit {
     pub by: Option<Life>,
     /// What changed.
     pub object: Object,
-    /// What it was; nothing if it is new.
-    pub before: Option<Value>,
+    /// What it was; nothing if it is new. Shared with the commit before it, and with every copy of the history.
+    pub before: Option<Arc<Value>>,
     /// What it is; nothing if it is gone.
-    pub after: Option<Value>,
+    pub after: Option<Arc<Value>>,
 }
 
 /// A moment that the checker should know about.

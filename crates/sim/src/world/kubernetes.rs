@@ -3,6 +3,7 @@
 //! What a cluster's own controllers do (garbage collection, the end of namespaces) happens here some time after the
 //! request that called for it, and in nobody's name.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -38,6 +39,26 @@ struct Books {
     written: u64,
     /// Chores are on their way.
     chores: bool,
+    /// Objects as they were last written down.
+    latest: BTreeMap<Object, Arc<Value>>,
+}
+
+impl Books {
+    /// What an object was and is, for the ledger.
+    fn enter(&mut self, object: &Object, change: &Change) -> (Option<Arc<Value>>, Option<Arc<Value>>) {
+        let (old, new) = match change {
+            Change::Added { after } => (None, Some(after)),
+            Change::Modified { before, after } => (Some(before), Some(after)),
+            Change::Deleted { before, .. } => (Some(before), None),
+        };
+        let known = self.latest.remove(object);
+        let before = old.map(|old| known.unwrap_or_else(|| Arc::new(old.parse())));
+        let after = new.map(|new| Arc::new(new.parse()));
+        if let Some(after) = &after {
+            self.latest.insert(object.clone(), Arc::clone(after));
+        }
+        (before, after)
+    }
 }
 
 /// How long the cluster's own controllers take, at least and at most.
@@ -135,14 +156,9 @@ impl Kubernetes {
             (entries, store.revision())
         });
         books.written = newest;
-        drop(books);
         for Entry { resource, key, change, .. } in entries {
             let object = Object::new(&resource.to_string(), &key.namespace, &key.name);
-            let (before, after) = match change {
-                Change::Added { after } => (None, Some(after.parse())),
-                Change::Modified { before, after } => (Some(before.parse()), Some(after.parse())),
-                Change::Deleted { before, .. } => (Some(before.parse()), None),
-            };
+            let (before, after) = books.enter(&object, &change);
             self.ledger.committed(object, before, after);
         }
     }

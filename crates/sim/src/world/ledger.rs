@@ -1,5 +1,7 @@
 //! Writes the history: what was sent, what the far side made of it, and what it made durable.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::Request;
 use serde_json::Value;
@@ -23,7 +25,7 @@ impl Ledger {
 
     /// `object` changed from `before` to `after`. Whose request did it is known from where this is called: in the
     /// future that answers the request, or anywhere else if nobody asked for it.
-    pub fn committed(&self, object: Object, before: Option<Value>, after: Option<Value>) {
+    pub fn committed(&self, object: Object, before: Option<Arc<Value>>, after: Option<Arc<Value>>) {
         let world = &self.0;
         let (at, call) = (world.age(), World::current());
         let mut history = lock(&world.0.history);

@@ -39,6 +39,7 @@ impl Memory {
 
     pub(crate) fn forget(&self) {
         lock(&self.pasts).clear();
+        lock(&self.echoes).clear();
     }
 }
 

@@ -11,10 +11,11 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::crash::CrashPlan;
+use super::history::History;
 use super::invariant::{Invariant, Verdict};
 use super::memory::Memory;
 use super::network::Network;
-use super::transcript::text;
+use super::transcript::{Transcript, text};
 use super::{Inner, World};
 
 /// The variable that picks one seed: `WORLD_SEED=17 cargo test --release … -- --nocapture` repeats exactly the run that failed,
@@ -86,6 +87,9 @@ impl World {
             super::lock(&world.0.actors).clear();
             super::lock(&world.0.destinations).clear();
             world.0.memory.forget();
+            // What they were made of may hold on to the world in circles. A thousand days have a thousand histories.
+            *super::lock(&world.0.history) = History::default();
+            *super::lock(&world.0.transcript) = Transcript::default();
         }
         ended.unwrap_or_else(|panic| resume_unwind(panic))
     }

@@ -117,6 +117,17 @@ fn the_same_seed_tells_the_same_story_and_another_seed_another() {
     }
 }
 
+/// Operators hold their caches in circles, and with them the world; a thousand days did not fit into 24 GiB.
+#[test]
+fn what_outlives_its_world_does_not_keep_its_history() {
+    let kept = World::run(1, async |world: World| {
+        stormy(world.clone()).await;
+        assert!(world.history().commits.len() > 100 && !world.text().is_empty());
+        world
+    });
+    assert_eq!((kept.history().commits.len(), kept.history().calls.len(), kept.text().len()), (0, 0, 0));
+}
+
 /// Whoever repeats a seed that failed sees the whole of it, not only its end.
 #[test]
 fn a_seed_that_is_picked_tells_everything_that_happened() {

@@ -71,7 +71,7 @@ fn p15_no_object_holds_a_runners_credential() {
         let credentials = town.yard.guests.credentials();
         assert_eq!(credentials.len(), 2);
         for commit in &world.history().commits {
-            let text = commit.after.as_ref().map(Value::to_string).unwrap_or_default();
+            let text = commit.after.as_deref().map(Value::to_string).unwrap_or_default();
             assert!(credentials.iter().all(|credential| !text.contains(credential)), "{:?}", commit.object);
         }
         for credential in &credentials {

@@ -1,6 +1,7 @@
 //! The true state: what a destination holds, however stale anybody's view of it is.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -9,27 +10,27 @@ use crate::world::deed::Object;
 
 /// Every object there is.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct State(BTreeMap<Object, Value>);
+pub struct State(BTreeMap<Object, Arc<Value>>);
 
 impl State {
     /// The object, if it exists.
     pub fn get(&self, object: &Object) -> Option<&Value> {
-        self.0.get(object)
+        self.0.get(object).map(|value| &**value)
     }
 
     /// Every object of a resource (`plural.group`).
     pub fn of<'a>(&'a self, resource: &'a str) -> impl Iterator<Item = (&'a Object, &'a Value)> {
-        self.0.iter().filter(move |(object, _)| object.resource == resource)
+        self.all().filter(move |(object, _)| object.resource == resource)
     }
 
     /// Everything.
     pub fn all(&self) -> impl Iterator<Item = (&Object, &Value)> {
-        self.0.iter()
+        self.0.iter().map(|(object, value)| (object, &**value))
     }
 
     pub(crate) fn apply(&mut self, commit: &Commit) {
         match &commit.after {
-            Some(after) => drop(self.0.insert(commit.object.clone(), after.clone())),
+            Some(after) => drop(self.0.insert(commit.object.clone(), Arc::clone(after))),
             None => drop(self.0.remove(&commit.object)),
         }
     }

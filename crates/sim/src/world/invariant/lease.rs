@@ -1,5 +1,6 @@
 //! Who may write when: never two leaders acting.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::deed::{Deed, Object};
@@ -14,7 +15,7 @@ impl Tenure {
         let records = history.commits.iter().filter(|commit| commit.object == *lease);
         let holder =
             |record: &serde_json::Value| record["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned();
-        Self(records.map(|commit| (commit.at, commit.after.as_ref().map(holder).unwrap_or_default())).collect())
+        Self(records.map(|commit| (commit.at, commit.after.as_deref().map(holder).unwrap_or_default())).collect())
     }
 
     /// The holder at this moment: the last record at or before it.
@@ -78,7 +79,7 @@ impl Invariant {
             let mut breaches = Vec::new();
             let mut renewed = Duration::ZERO;
             for commit in history.commits.iter().filter(|commit| commit.object == lease) {
-                let field = |side: &Option<serde_json::Value>, name: &str| {
+                let field = |side: &Option<Arc<serde_json::Value>>, name: &str| {
                     side.as_ref().map(|record| record["spec"][name].clone())
                 };
                 let (from, to) = (field(&commit.before, "holderIdentity"), field(&commit.after, "holderIdentity"));

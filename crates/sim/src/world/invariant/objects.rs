@@ -32,7 +32,7 @@ impl Invariant {
             let mut breaches = Vec::new();
             history.replay(|state, commit| {
                 let Some(after) =
-                    commit.after.as_ref().filter(|_| commit.before.is_none() && commit.object.resource == resource)
+                    commit.after.as_deref().filter(|_| commit.before.is_none() && commit.object.resource == resource)
                 else {
                     return;
                 };
@@ -65,7 +65,7 @@ impl Invariant {
                     .iter()
                     .filter(|commit| commit.before.is_none() && commit.object.resource == resource);
                 let nameless = made.filter(|commit| {
-                    commit.after.as_ref().is_some_and(|after| !after["metadata"]["labels"][label].is_string())
+                    commit.after.as_deref().is_some_and(|after| !after["metadata"]["labels"][label].is_string())
                 });
                 let tell = |commit: &Commit| {
                     Some(Breach::new(
@@ -89,8 +89,8 @@ impl Invariant {
         Self::new("finalizers wait", "a finalizer leaves only after what it guards is gone", move |history| {
             let mut breaches = Vec::new();
             history.replay(|state, commit| {
-                let leaves = has_finalizer(commit.before.as_ref(), finalizer)
-                    && !has_finalizer(commit.after.as_ref(), finalizer);
+                let leaves = has_finalizer(commit.before.as_deref(), finalizer)
+                    && !has_finalizer(commit.after.as_deref(), finalizer);
                 let (Some(who), Some(before)) = (actor(history, commit), &commit.before) else { return };
                 if commit.object.resource != resource || !leaves {
                     return;
@@ -123,8 +123,8 @@ impl Invariant {
             history.replay(|state, commit| {
                 let goes = commit
                     .before
-                    .as_ref()
-                    .filter(|before| !is_going(before) && commit.after.as_ref().is_none_or(is_going));
+                    .as_deref()
+                    .filter(|before| !is_going(before) && commit.after.as_deref().is_none_or(is_going));
                 if let (Some(before), Some(who)) = (goes, actor(history, commit))
                     && commit.object.resource == resource
                     && !doubtful.contains(&uid(before))

@@ -35,7 +35,7 @@ pub(super) fn generation_is_honest() -> Invariant {
         let mut breaches = Vec::new();
         for commit in &history.commits {
             let Some(after) = &commit.after else { continue };
-            let old = commit.before.as_ref().map(observed).unwrap_or_default();
+            let old = commit.before.as_deref().map(observed).unwrap_or_default();
             for (condition, seen) in observed(after) {
                 if seen > generation(after) {
                     let what = format!("{condition} speaks of generation {seen} of {}", generation(after));
@@ -108,7 +108,7 @@ impl Invariant {
                     entry.1 |= true_(state, object, value);
                 }
                 let claimed =
-                    commit.after.as_ref().is_some_and(&claims) && !commit.before.as_ref().is_some_and(&claims);
+                    commit.after.as_deref().is_some_and(&claims) && !commit.before.as_deref().is_some_and(&claims);
                 if commit.object.resource == resource
                     && claimed
                     && !known.get(&commit.object).is_some_and(|(_, truth)| *truth)

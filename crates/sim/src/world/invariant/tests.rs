@@ -1,5 +1,6 @@
 //! Each invariant finds the smallest story that breaks it, and is silent about the story beside it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -36,7 +37,7 @@ impl Story {
         let (to, body) = ("kube".to_owned(), Bytes::new());
         self.0.calls.push(Call { id, sender, to, deed, target, body, begun: at, acted, answered: None, fault: None });
         if let Some((before, after)) = change {
-            let side = |value: Value| (!value.is_null()).then_some(value);
+            let side = |value: Value| (!value.is_null()).then(|| Arc::new(value));
             let (call, by) = (Some(id), Some(life(who)));
             self.0.commits.push(Commit {
                 at,

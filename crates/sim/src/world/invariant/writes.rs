@@ -65,7 +65,7 @@ pub(super) fn nothing_alternates() -> Invariant {
                     seen.clear();
                     continue;
                 }
-                let now = commit.after.as_ref().map_or(Value::Null, essence);
+                let now = commit.after.as_deref().map_or(Value::Null, essence);
                 let (forms, returns) = seen.entry(&commit.object).or_default();
                 if forms.contains(&now) {
                     *returns += 1;
