@@ -93,19 +93,19 @@ async fn open(town: &Town, jobs: &[u64]) -> Vec<(u64, (String, String))> {
     open
 }
 
-/// A job that did not succeed says that its machine was lost.
+/// A job that did not succeed says that its machine was lost, once somebody has looked: the platform may give the job up
+/// before that.
 async fn told(world: &World, town: &Town, job: u64, seed: u64) {
-    let ended = town.job(job);
     let page = format!("/job/{job}");
-    let known = town.known().await;
-    let own = known.iter().find(|known| known["spec"]["url"].as_str().is_some_and(|url| url.ends_with(&page)));
-    let loss = own.map(|own| own["status"]["infrastructureLoss"].clone()).unwrap_or_default();
+    let own = async |town: &Town| {
+        let known = town.known().await;
+        known.into_iter().find(|known| known["spec"]["url"].as_str().is_some_and(|url| url.ends_with(&page)))
+    };
+    let noted = async |town: &Town| own(town).await.is_none_or(|own| !own["status"]["infrastructureLoss"].is_null());
+    let noted = town.until((SLOW.look * 2).as_secs(), noted).await;
+    let ended = town.job(job);
     let life = ended.runner.as_deref().map(|runner| story(&world.history(), runner)).unwrap_or_default();
-    assert!(
-        own.is_none() || !loss.is_null(),
-        "seed {seed}: job {job} ended as {:?}: {own:?} {life:#?}",
-        ended.conclusion
-    );
+    assert!(noted, "seed {seed}: job {job} ended as {:?}: {:?} {life:#?}", ended.conclusion, own(town).await);
 }
 
 fn days(first: u64, count: u64) {
