@@ -9,7 +9,8 @@
 //!
 //! It can be ended at any moment and run again: what is told once (the secret of a token, the key of an App) is stored before
 //! anything else is done with it, and everything else is looked at before it is made. What flags say is judged before anything
-//! is done; what belongs to another set-up is left alone, and no secret goes anywhere but where it was given for.
+//! is done, and so is whether everything can be stored; what belongs to another set-up, or was changed by hand, is left alone,
+//! and no secret goes anywhere but where it was given for.
 
 mod access;
 mod app;
@@ -18,6 +19,7 @@ mod existing;
 mod hook;
 mod manifests;
 mod names;
+mod owner;
 mod platform;
 mod questions;
 mod store;
@@ -41,13 +43,17 @@ pub(crate) async fn run(wish: &Wish, store: &Store) -> anyhow::Result<ExitCode> 
     let sight = Sight { hypervisors: wish.policy.clone(), platforms: wish.policy.clone(), clock: Clock::system() };
     let (paint, mut chart) = (Paint::detect(), Chart::default());
     if !wish.print_only {
+        store.ready(&wish.secrets()).await?;
         existing::check(wish, store).await?;
+        if let Some(ci) = &wish.ci {
+            owner::check(ci, &sight).await?;
+        }
     }
     let trust = trust::settle(wish, &sight).await?;
     let Some(token) = access::obtain(wish, &trust, store).await? else {
         return Ok(ExitCode::from(3));
     };
-    let nodes = access::nodes(wish, &trust, &token).await?;
+    let nodes = access::nodes(wish, &trust, &token, store).await?;
     let objects = manifests::hypervisor(wish, &trust, &nodes);
     let (cluster, template) = objects.typed()?;
     let credentials = Credentials::Token { id: wish.identity(), secret: token };
@@ -58,6 +64,7 @@ pub(crate) async fn run(wish: &Wish, store: &Store) -> anyhow::Result<ExitCode> 
     if let Some(ci) = &wish.ci {
         step("The CI platform")?;
         let login = platform::obtain(wish, ci, &sight, store).await?;
+        hook::check(wish, ci, &login, &sight).await?;
         let objects = manifests::source(wish, ci, &login);
         let mut chart = Chart::default();
         try_source(&sight, &objects.typed()?, login.given(), ci.trust.clone(), &mut chart).await;

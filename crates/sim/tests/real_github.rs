@@ -113,7 +113,10 @@ async fn apps_and_rates_are_as_published() {
     checker.call("POST", token, &["1"], "", Value::Null).await;
     checker.call("GET", "/rate_limit", &[], "", Value::Null).await;
     checker.call("GET", "/repos/{owner}/{repo}", &["acme", "widgets"], "", Value::Null).await;
-    assert_eq!(checker.checked.len(), 10, "{:#?}", checker.checked);
+    for owner in ["acme", "octocat", "nobody"] {
+        checker.call("GET", "/users/{username}", &[owner], "", Value::Null).await;
+    }
+    assert_eq!(checker.checked.len(), 12, "{:#?}", checker.checked);
 }
 
 #[tokio::test(start_paused = true)]

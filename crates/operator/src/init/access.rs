@@ -9,9 +9,10 @@ use providers::http::{Client, Endpoint, Trust};
 use providers::hypervisor::proxmox::{Admin, Credentials, Grants, Limits, Proxmox, Settings};
 use providers::hypervisor::{Error, Hypervisor, Keyring, NodeName, Presence};
 use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
 
 use super::existing::{ENDPOINT, same};
-use super::{Store, Wish, apply};
+use super::{Store, Wish, apply, manifests};
 use crate::print;
 
 /// The token's secret; nothing if somebody has to run lines first.
@@ -128,13 +129,34 @@ pub(super) async fn keep(wish: &Wish, trust: &Trust, secret: &SecretString, stor
     store.put_secret(&wish.names.proxmox, &entries).await
 }
 
-/// The nodes that machines may go to: those that were named, or all that are online.
-pub(super) async fn nodes(wish: &Wish, trust: &Trust, secret: &SecretString) -> anyhow::Result<Vec<NodeName>> {
+/// The nodes that machines may go to: those that were named, or all that are online and those that are listed already. What an
+/// earlier run or a person has set for one stays with it.
+pub(super) async fn nodes(
+    wish: &Wish,
+    trust: &Trust,
+    secret: &SecretString,
+    store: &Store,
+) -> anyhow::Result<Vec<Value>> {
+    let cluster = store.object("HypervisorCluster", &wish.names.cluster).await?.unwrap_or_default();
+    let mut nodes = cluster["spec"]["nodes"].as_array().cloned().unwrap_or_default();
+    let held = |nodes: &[Value], name: &str| nodes.iter().find(|node| node["name"] == name).cloned();
     if !wish.nodes.is_empty() {
-        return Ok(wish.nodes.clone());
+        let named = wish.nodes.iter().map(NodeName::as_str);
+        return Ok(named.map(|name| held(&nodes, name).unwrap_or_else(|| manifests::node(name))).collect());
     }
-    let inventory = hypervisor(wish, trust, secret)?.inventory().await.context("--token-secret-file")?;
-    let online = inventory.nodes.into_iter().filter(|row| row.presence == Presence::Online);
-    let nodes: Vec<NodeName> = online.map(|row| row.name).collect();
+    let unlisted = || format!("--node: the nodes of {} cannot be listed; name them", wish.endpoint);
+    let inventory = hypervisor(wish, trust, secret)?.inventory().await.with_context(unlisted)?;
+    let online =
+        |name: &str| inventory.nodes.iter().any(|row| row.name.as_str() == name && row.presence == Presence::Online);
+    for name in nodes.iter().filter_map(|node| node["name"].as_str()).filter(|name| !online(name)) {
+        print::out(&format!("Node {name} is not online now, and stays in the list.\n"))?;
+    }
+    for name in inventory.nodes.iter().map(|row| row.name.as_str()) {
+        match (held(&nodes, name), online(name)) {
+            (None, true) => nodes.push(manifests::node(name)),
+            (None, false) => print::out(&format!("Node {name} is not online, and left out; name it with --node.\n"))?,
+            (Some(_), _) => {}
+        }
+    }
     if nodes.is_empty() { Err(anyhow!("--node: no node is online; name one")) } else { Ok(nodes) }
 }

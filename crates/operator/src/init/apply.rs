@@ -2,6 +2,7 @@
 
 use anyhow::{Context, anyhow, bail};
 use providers::http::Trust;
+use providers::hypervisor::Error;
 use providers::hypervisor::proxmox::{Admin, Gap, Generation, Grants};
 use secrecy::SecretString;
 
@@ -10,7 +11,10 @@ use crate::print;
 
 /// Makes what is missing, and nothing else; the token's secret.
 pub(super) async fn apply(wish: &Wish, trust: &Trust, admin: &Admin, store: &Store) -> anyhow::Result<SecretString> {
-    let version = admin.version().await.context("--admin-user")?;
+    let version = admin.version().await.map_err(|error| {
+        let refused = matches!(error, Error::Auth { .. });
+        anyhow!(error).context(if refused { login(wish) } else { format!("--endpoint: {}", wish.endpoint) })
+    })?;
     if Generation::of(&version).is_none() {
         bail!("--endpoint: Proxmox VE {version} is not supported: 8 or 9 is needed");
     }
@@ -33,6 +37,15 @@ pub(super) async fn apply(wish: &Wish, trust: &Trust, admin: &Admin, store: &Sto
         bail!("Proxmox VE took every change, and still lacks {}", told(&grants, &left));
     }
     Ok(secret)
+}
+
+/// What to do about a login that is refused.
+fn login(wish: &Wish) -> String {
+    let user = wish.admin.as_ref().map(|(user, _)| user.as_str()).unwrap_or_default();
+    format!(
+        "--admin-user: {user} cannot log in: correct it, or --admin-password-file. Who needs a second factor cannot log in here: \
+         run the lines that --print shows, then this with --token-secret-file"
+    )
 }
 
 /// What machines take: what flags say, and what a clone of the image takes wherever that is.

@@ -1,6 +1,6 @@
 //! How webhooks find the source: its address holds its uid, which nobody knows before it is applied.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use api::RunnerSource;
 use fleet::source::webhook_path;
 
@@ -8,6 +8,20 @@ use super::platform::Login;
 use super::wish::Ci;
 use super::{Store, Wish, app};
 use crate::doctor::Sight;
+
+/// Refuses an App that was made here and does not tell of jobs: which events it has, only a person can change.
+pub(super) async fn check(wish: &Wish, ci: &Ci, login: &Login, sight: &Sight) -> anyhow::Result<()> {
+    let (Some(address), Login::App { id, key, installation, ours: true }) = (&ci.webhook, login) else { return Ok(()) };
+    let Some(settings) = app::deaf(ci, sight, (id, key, *installation)).await.context("the App's webhook")? else {
+        return Ok(());
+    };
+    bail!(
+        "--webhook-url: the App does not tell of jobs, and only you can change that. At {settings} make its webhook active, with \
+         the URL {address}/webhooks/ and, as its secret, entry webhook-secret of Secret {}; at {settings}/permissions, Subscribe \
+         to events, choose Workflow job. Save both, then run this again",
+        wish.names.ci
+    )
+}
 
 /// Leads the webhook of an App that was made here to the source; where that is somebody else's to do, says what to do.
 /// Nothing to say without webhooks.
@@ -23,7 +37,10 @@ pub(super) async fn settle(
     match (login, path) {
         (Login::App { id, key, installation, ours: true }, Some(path)) => {
             let url = format!("{address}{path}");
-            app::lead(ci, sight, (id, key, *installation), &url).await.context("the App's webhook")?;
+            let entries = store.secret(&wish.names.ci).await?.unwrap_or_default();
+            let secret =
+                entries.get("webhook-secret").context("the Secret has no webhook-secret any more; run this again")?;
+            app::lead(ci, sight, (id, key, *installation), (&url, secret)).await.context("the App's webhook")?;
             Ok(Some(format!("Webhooks of the App lead to {url}.\n")))
         }
         (Login::App { .. } | Login::Token(_), path) => Ok(Some(by_hand(wish, ci, login, address, path))),

@@ -3,7 +3,6 @@
 use anyhow::Context;
 use api::{HypervisorCluster, HypervisorMachineTemplate, RunnerSource};
 use providers::http::Trust;
-use providers::hypervisor::NodeName;
 use serde_json::{Value, json};
 
 use super::Wish;
@@ -35,10 +34,14 @@ fn key(secret: &str, entry: &str) -> Value {
     json!({ "name": secret, "key": entry })
 }
 
+/// A node that gets machines.
+pub(super) fn node(name: &str) -> Value {
+    json!({ "name": name })
+}
+
 /// The cluster and the template.
-pub(super) fn hypervisor(wish: &Wish, trust: &Trust, nodes: &[NodeName]) -> OfHypervisor {
+pub(super) fn hypervisor(wish: &Wish, trust: &Trust, nodes: &[Value]) -> OfHypervisor {
     let (names, secret) = (&wish.names, wish.names.proxmox.as_str());
-    let nodes: Vec<Value> = nodes.iter().map(|node| json!({ "name": node.as_str() })).collect();
     let (first, last): (u32, u32) = (wish.range.first.into(), wish.range.last.into());
     let mut proxmox = json!({ "pool": wish.pool.as_str(), "vmidRange": { "first": first, "last": last } });
     match &wish.iso {

@@ -145,34 +145,45 @@ impl Search<'_> {
         self.store.put_secret(name, &entries).await
     }
 
-    /// The App, from where an earlier run was ended.
+    /// The App, from where an earlier run was ended. Where it is installed is looked up each time: that changes.
     async fn app(&self) -> anyhow::Result<Login> {
+        let (id, key, page) = match self.stored_app().await? {
+            Some(app) => app,
+            None => self.made_app().await?,
+        };
+        let installation = app::installed(self.ci, self.sight, (&id, &key), page.as_deref()).await?;
+        Ok(Login::App { id, key, installation, ours: page.is_some() })
+    }
+
+    /// The App of an earlier run, and its page if it was made here; nothing if there is none any more, and one may be made.
+    async fn stored_app(&self) -> anyhow::Result<Option<(String, SecretString, Option<String>)>> {
         let text = |entry: &str| self.stored.get(entry).map(|text| text.expose_secret().to_owned());
-        let mut page = text("app-url");
-        let known = text("app-id").zip(self.stored.get("private-key").cloned());
-        let (id, key) = if let Some(known) = known {
-            known
-        } else {
-            let made = app::create(self.wish, self.ci, self.sight).await?;
-            page = Some(made.html_url.clone());
-            let mut entries = BTreeMap::from([
-                ("app-id", made.client_id.clone().into()),
-                ("private-key", made.pem.clone()),
-                ("app-url", made.html_url.into()),
-            ]);
-            if let Some(secret) = made.webhook_secret.filter(|_| self.ci.webhook.is_some()) {
-                entries.insert("webhook-secret", secret);
-            }
-            // The key is told once.
-            self.keep(entries).await.context("the App's key")?;
-            print::out(&format!("App {} is made.\n", made.name))?;
-            (made.client_id, made.pem)
+        let Some((id, key)) = text("app-id").zip(self.stored.get("private-key").cloned()) else { return Ok(None) };
+        let Some(gone) = app::is_gone(self.ci, self.sight, (&id, &key)).await? else {
+            return Ok(Some((id, key, text("app-url"))));
         };
-        let ours = page.is_some();
-        let installation = match text("installation-id").and_then(|number| number.parse().ok()) {
-            Some(installation) => installation,
-            None => app::installed(self.ci, self.sight, (&id, &key), page.as_deref()).await?,
-        };
-        Ok(Login::App { id, key, installation, ours })
+        let question = "Make a new GitHub App now, in your browser? Type yes or no: ";
+        print::out(&format!("The stored App is not used any more: {gone}\n"))?;
+        if self.ci.create_app || self.wish.questions.agrees(question)? {
+            return Ok(None);
+        }
+        bail!("--ci: the stored App of {} is refused: add --create-app to have a new one made", self.ci.place())
+    }
+
+    /// An App that was just made.
+    async fn made_app(&self) -> anyhow::Result<(String, SecretString, Option<String>)> {
+        let made = app::create(self.wish, self.ci, self.sight).await?;
+        let mut entries = BTreeMap::from([
+            ("app-id", made.client_id.clone().into()),
+            ("private-key", made.pem.clone()),
+            ("app-url", made.html_url.clone().into()),
+        ]);
+        if let Some(secret) = made.webhook_secret.filter(|_| self.ci.webhook.is_some()) {
+            entries.insert("webhook-secret", secret);
+        }
+        // The key is told once.
+        self.keep(entries).await.context("the App's key")?;
+        print::out(&format!("App {} is made.\n", made.name))?;
+        Ok((made.client_id, made.pem, Some(made.html_url)))
     }
 }

@@ -33,6 +33,24 @@ impl Store {
         self.cluster.as_ref().map(|client| Namespace { client, name: &self.namespace })
     }
 
+    /// Sees to it that everything can be stored when it comes to that: what is told once must not be lost.
+    pub(super) async fn ready(&self, secrets: &[&str]) -> anyhow::Result<()> {
+        if let Some(namespace) = self.applied() {
+            namespace.knows_us().await?;
+            for name in secrets {
+                namespace.try_out(&self.sealed(name, &BTreeMap::new())).await?;
+            }
+        }
+        files::ready(&self.files)
+    }
+
+    fn sealed(&self, name: &str, shown: &BTreeMap<&str, &str>) -> Value {
+        json!({
+            "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+            "metadata": { "name": name, "namespace": self.namespace }, "stringData": shown,
+        })
+    }
+
     /// An object of ours that is there already: in the cluster, or in a file.
     pub(super) async fn object(&self, kind: &str, name: &str) -> anyhow::Result<Option<Value>> {
         match self.applied() {
@@ -63,18 +81,15 @@ impl Store {
         all.extend(entries.iter().map(|(entry, text)| ((*entry).to_owned(), text.clone())));
         let shown: BTreeMap<&str, &str> =
             all.iter().map(|(entry, text)| (entry.as_str(), text.expose_secret())).collect();
-        let secret = json!({
-            "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
-            "metadata": { "name": name, "namespace": self.namespace }, "stringData": shown,
-        });
+        let secret = self.sealed(name, &shown);
         match self.applied() {
             Some(namespace) => namespace.apply(&secret).await,
             None => files::write(&self.files, &secret),
         }
     }
 
-    /// Stores objects, none of which holds a secret. Those that people tune by hand are made once; those of them that were
-    /// there are named.
+    /// Stores objects, none of which holds a secret, and never over what somebody has changed. Those that people tune by hand
+    /// are made once; those of them that were there are named.
     pub(super) async fn put(&self, objects: &[Value]) -> anyhow::Result<Vec<String>> {
         let mut kept = Vec::new();
         for object in objects {
@@ -83,10 +98,13 @@ impl Store {
                 kept.push(format!("{kind} {name}"));
                 continue;
             }
+            let stays = files::stays(&self.files, object)?;
             if let Some(namespace) = self.applied() {
                 namespace.apply(object).await?;
             }
-            files::write(&self.files, object)?;
+            if !stays {
+                files::write(&self.files, object)?;
+            }
         }
         Ok(kept)
     }

@@ -8,16 +8,18 @@ use crate::doctor::Sight;
 
 /// What is believed from here on. A certificate that nobody vouches for is shown, and a person has to agree to it.
 pub(super) async fn settle(wish: &Wish, sight: &Sight) -> anyhow::Result<Trust> {
-    if let Some(trust) = &wish.trust {
-        return Ok(trust.clone());
-    }
+    let given = wish.trust.clone().unwrap_or(Trust::System);
     if wish.print_only {
-        return Ok(Trust::System);
+        return Ok(given);
     }
     let endpoint = |trust| Endpoint::https(&wish.endpoint, trust, sight.hypervisors.clone()).context("--endpoint");
-    match endpoint(Trust::System)?.greet().await {
-        Ok(_) => return Ok(Trust::System),
-        Err(TransportError::Certificate { .. }) => {}
+    match endpoint(given.clone())?.greet().await {
+        Ok(_) => return Ok(given),
+        Err(error @ TransportError::Certificate { .. }) => match given {
+            Trust::Bundle(_) => bail!("--ca-file: {}: {error}", wish.endpoint),
+            Trust::Pinned(_) => bail!("--fingerprint: {}: {error}", wish.endpoint),
+            Trust::System | Trust::Insecure => {}
+        },
         Err(error) => bail!("--endpoint: {} does not answer: {error}", wish.endpoint),
     }
     let shown = endpoint(Trust::Insecure)?.greet().await?.fingerprint;

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use api::Violation;
-use providers::http::{Endpoint, Trust};
+use providers::http::{Client, ConnectError, Endpoint, Trust};
+use providers::hypervisor::NodeName;
 use serde_json::Value;
 
 use super::names::is_label;
@@ -36,8 +37,9 @@ pub(super) fn check(wish: &Wish) -> anyhow::Result<()> {
         bail!("--namespace: {:?} is no namespace: give a to z, 0 to 9 and -, such as ci", wish.namespace);
     }
     let trust = wish.trust.clone().unwrap_or(Trust::System);
-    let nodes =
-        if wish.nodes.is_empty() { vec!["node".parse().expect("a word is a node's name")] } else { wish.nodes.clone() };
+    let names: Vec<&str> = wish.nodes.iter().map(NodeName::as_str).collect();
+    let nodes: Vec<Value> =
+        if names.is_empty() { vec![manifests::node("node")] } else { names.into_iter().map(manifests::node).collect() };
     let mut objects = manifests::hypervisor(wish, &trust, &nodes).values();
     if let Some(ci) = &wish.ci {
         objects.extend(manifests::source(wish, ci, &Login::Token(String::new().into())).values());
@@ -46,10 +48,17 @@ pub(super) fn check(wish: &Wish) -> anyhow::Result<()> {
     if !wrong.is_empty() {
         bail!("{}", wrong.join("\n       "));
     }
-    if let Err(error) = Endpoint::https(&wish.endpoint, trust, wish.policy.clone()) {
-        bail!("--endpoint: {error}");
-    }
-    Ok(())
+    let ci = wish.ci.as_ref().map(|ci| ("--ci", "--ci-ca-file", ci.url.as_str(), &ci.trust));
+    [("--endpoint", "--ca-file", wish.endpoint.as_str(), &trust)].into_iter().chain(ci).try_for_each(
+        |(flag, file, url, trust)| {
+            let endpoint = Endpoint::https(url, trust.clone(), wish.policy.clone()).context(flag)?;
+            match Client::connect("init", &endpoint) {
+                Err(error @ ConnectError::Bundle(_)) => bail!("{file}: {error}"),
+                // Whether anybody is there is found out when somebody has to be.
+                Ok(_) | Err(ConnectError::Address(_) | ConnectError::Roots(_) | ConnectError::Tls(_)) => Ok(()),
+            }
+        },
+    )
 }
 
 /// What an API server would say of an object: once a field, since what is no value at all breaks every rule for it.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
 use clap::ArgMatches;
-use providers::http::{AddressPolicy, Fingerprint, Trust};
+use providers::http::{AddressPolicy, Endpoint, Fingerprint, Trust};
 use providers::hypervisor::{BridgeName, Needs, NodeName, PoolName, StorageName, VmId, VmIdRange};
 use secrecy::SecretString;
 
@@ -16,6 +16,9 @@ use self::flags::{Flags, parsed};
 use super::names::Names;
 use super::questions::Questions;
 use super::valid;
+
+/// Where the installer of Proxmox VE puts disks.
+const STORAGE: &str = "local-lvm";
 
 /// What somebody wishes for.
 pub(crate) struct Wish {
@@ -58,27 +61,34 @@ impl Wish {
     pub(crate) fn read(matches: &ArgMatches, namespace: &str) -> anyhow::Result<Self> {
         let flags = Flags { matches, questions: Questions::new(matches.get_flag("yes")) };
         let value = |name: &str| flags.text(name).unwrap_or_default();
-        let endpoint = flags.needed("endpoint", "Proxmox VE endpoint (https://pve.example.com:8006): ")?;
-        let image = flags.needed("image", "VMID of the template to make machines from: ")?;
-        let storage = flags.needed("storage", "Storage for machines' disks (local-lvm): ")?;
-        let iso = flags.asked("iso-storage", "Storage for seed images, content type iso (empty: seed by SMBIOS): ")?;
+        let question = "Proxmox VE endpoint, such as https://pve.example.com:8006: ";
+        let endpoint = flags.needed("endpoint", question, endpoint)?;
+        let question = "VMID of the template to make machines from: ";
+        let image = flags.needed("image", question, |text| parsed("--image", text))?;
+        let question = format!("Storage for machines' disks (empty: {STORAGE}): ");
+        let storage = match flags.asked("storage", &question, |text| parsed("--storage", text))? {
+            None if flags.questions.open() => parsed("--storage", STORAGE)?,
+            storage => storage.context("--storage is needed: nobody answered at a terminal")?,
+        };
+        let question = "Storage for seed images, content type iso (empty: seed by SMBIOS): ";
+        let iso = flags.asked("iso-storage", question, |text| parsed("--iso-storage", text))?;
         let print_only = matches.get_flag("print");
         let loopback = ["127.0.0.0/8", "::1"].map(|range| range.parse().expect("these are ranges"));
         let allow = if matches.get_flag("allow-loopback") { loopback.to_vec() } else { Vec::new() };
         let wish = Self {
             questions: flags.questions,
             names: Names::new(&value("name"))?,
-            endpoint: endpoint.trim().trim_end_matches('/').to_owned(),
+            endpoint,
             trust: trust(&flags)?,
             user: user("--user", value("user"))?,
             token: token(value("token-name"))?,
             token_secret: flags.secret("token-secret-file")?,
             renew_token: matches.get_flag("renew-token"),
             pool: parsed("--pool", &value("pool"))?,
-            image: parsed("--image", &image)?,
+            image,
             nodes: flags.many("node").iter().map(|name| parsed("--node", name)).collect::<Result<_, _>>()?,
-            storage: parsed("--storage", &storage)?,
-            iso: iso.map(|name| parsed("--iso-storage", &name)).transpose()?,
+            storage,
+            iso,
             bridge: parsed("--bridge", &value("bridge"))?,
             range: range(&value("vmid-range"))?,
             admin: admin(&flags)?,
@@ -101,6 +111,12 @@ impl Wish {
         format!("{}!{}", self.user, self.token)
     }
 
+    /// The names of the Secrets that will be written.
+    pub(crate) fn secrets(&self) -> Vec<&str> {
+        let ci = self.ci.as_ref().map(|_| self.names.ci.as_str());
+        [self.names.proxmox.as_str()].into_iter().chain(ci).collect()
+    }
+
     /// What machines will use, as far as flags say it.
     pub(crate) fn needs(&self) -> Needs {
         Needs {
@@ -112,6 +128,15 @@ impl Wish {
             networks: [(None, self.bridge.clone())].into(),
             ..Needs::default()
         }
+    }
+}
+
+/// Where the hypervisor's API is, without a slash at its end.
+fn endpoint(text: &str) -> anyhow::Result<String> {
+    let text = text.trim().trim_end_matches('/');
+    match Endpoint::https(text, Trust::System, AddressPolicy::default()) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => bail!("--endpoint: expected an address such as https://pve.example.com:8006 ({error})"),
     }
 }
 

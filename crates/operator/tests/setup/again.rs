@@ -3,13 +3,14 @@
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use sim::github::{FaultKind, FaultRule, PERSONAL_TOKEN};
-use sim::proxmox::Release;
+use sim::proxmox::{Authority, FaultId, FaultRule as Fault, Release};
 use testenv::Program;
 use tower::ServiceExt as _;
 
 use crate::browser::Browser;
 use crate::clinic::Clinic;
 use crate::person::{PASSWORD, Person, SOON};
+use crate::terminal::Terminal;
 
 const SECRET: &str = "proxmox-credentials";
 
@@ -174,13 +175,8 @@ async fn the_token_can_clone_an_image_that_is_on_another_storage_and_bridge() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bad_answer_does_not_end_the_wait_and_a_second_run_says_again_where_to_install() {
     let clinic = Clinic::new(Release::V9).await;
-    clinic.pve.set_password("root@pam", PASSWORD);
     let person = Person::new();
-    let (password, ca) = (person.file("password", PASSWORD), person.file("ci.pem", clinic.authority.pem()));
-    let ci = format!("{}/acme", clinic.github_url);
-    let apply = ["--apply", "--admin-password-file", &password];
-    let app = ["--ci", &ci, "--platform", "github", "--create-app", "--ci-ca-file", &ca];
-    let flags = person.flags(&clinic, &[&apply[..], &app].concat());
+    let flags = with_app(&person, &clinic);
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     let fault = |status, times| FaultRule {
         status: Some(status),
@@ -189,12 +185,7 @@ async fn a_bad_answer_does_not_end_the_wait_and_a_second_run_says_again_where_to
     };
     clinic.github.set_faults(vec![fault(404, 0)]);
     let program = Program::start(&person.command(&flags));
-    program.wait_for_line("in your browser and agree there", SOON).await;
-    let output = program.output();
-    let page = output.split_whitespace().find(|word| word.starts_with("http://127.0.0.1:")).unwrap().to_owned();
-    let browser = Browser::new(&clinic);
-    let back = browser.agree(&browser.get(&page).await).await;
-    browser.get(&back).await;
+    Browser::new(&clinic).agree_to(&program).await;
     let place = program.wait_for_line("Install it: ", SOON).await;
     program.kill();
     clinic.github.set_faults(vec![fault(404, 1), fault(502, 1)]);
@@ -203,4 +194,120 @@ async fn a_bad_answer_does_not_end_the_wait_and_a_second_run_says_again_where_to
     assert!(run.output.contains(&place) && place.contains("/installations/new"), "{place}: {}", run.output);
     assert!(run.output.contains("It is not known yet whether the App is installed"), "{}", run.output);
     assert!(!run.output.contains("in your browser"), "{}", run.output);
+}
+
+/// The flags of a set-up with an App that is to be made.
+fn with_app(person: &Person, clinic: &Clinic) -> Vec<String> {
+    clinic.pve.set_password("root@pam", PASSWORD);
+    let (password, ca) = (person.file("password", PASSWORD), person.file("ci.pem", clinic.authority.pem()));
+    let ci = format!("{}/acme", clinic.github_url);
+    let apply = ["--apply", "--admin-password-file", &password];
+    let app = ["--ci", &ci, "--platform", "github", "--create-app", "--ci-ca-file", &ca];
+    person.flags(clinic, &[&apply[..], &app].concat())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_code_or_a_bad_answer_does_not_cost_the_app() {
+    let clinic = Clinic::new(Release::V9).await;
+    let person = Person::new();
+    let flags = with_app(&person, &clinic);
+    let flags: Vec<&str> = flags.iter().map(String::as_str).filter(|flag| *flag != "--yes").collect();
+    let mut terminal = Terminal::start(&mut person.command(&flags), 100, 30);
+    terminal.wait_for("paste the code", SOON).await;
+    terminal.press("hello\r");
+    terminal.wait_for("GitHub does not know it: it works once, and for an hour", SOON).await;
+    terminal.press("not a code\r");
+    terminal.wait_for("it has letters that no code has", SOON).await;
+    let browser = Browser::new(&clinic);
+    let back = browser.agree(&browser.get(&Browser::address(&terminal.seen())).await).await;
+    let bad = FaultRule { status: Some(502), times: Some(2), ..FaultRule::new(FaultKind::Answer) };
+    clinic.github.set_faults(vec![bad.on("POST", "/app-manifests/")]);
+    browser.get(&back).await;
+    assert_eq!(terminal.ended(SOON).await, Some(0), "{}", terminal.seen());
+    assert!(terminal.seen().contains("The new App cannot be fetched yet: "), "{}", terminal.seen());
+    assert!(person.entry("ci-credentials", "private-key").contains("PRIVATE KEY"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_asked_to_agree_where_the_app_could_not_be_fetched() {
+    let clinic = Clinic::new(Release::V9).await;
+    let person = Person::new();
+    let flags = with_app(&person, &clinic);
+    let stranger = Authority::new(&["localhost"]).unwrap();
+    person.file("ci.pem", stranger.pem());
+    let rights = clinic.pve.rights();
+    let run = person.run(&flags.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    assert_eq!(run.code, 1, "{}", run.output);
+    assert!(run.output.contains("error: --ci: ") && !run.output.contains("in your browser"), "{}", run.output);
+    assert_eq!(clinic.pve.rights(), rights);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_app_that_is_gone_is_made_anew_and_a_new_installation_found() {
+    let clinic = Clinic::new(Release::V9).await;
+    let person = Person::new();
+    let flags = with_app(&person, &clinic);
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let program = Program::start(&person.command(&flags));
+    Browser::new(&clinic).agree_to(&program).await;
+    assert_eq!(program.wait(SOON).await.code(), Some(0), "{}", program.output());
+    assert!(!program.output().contains("paste the code"), "nobody reads what is typed: {}", program.output());
+
+    clinic.github.install(7_002, "acme");
+    let run = person.run(&flags).await;
+    assert_eq!(run.code, 0, "{}", run.output);
+    assert_eq!(person.entry("ci-credentials", "installation-id"), "7002", "{}", run.output);
+
+    clinic.github.delete_app();
+    let stored: Vec<&str> = flags.iter().copied().filter(|flag| *flag != "--create-app").collect();
+    let run = person.run(&stored).await;
+    assert_eq!(run.code, 1, "{}", run.output);
+    assert!(run.output.contains("add --create-app"), "{}", run.output);
+
+    let program = Program::start(&person.command(&flags));
+    Browser::new(&clinic).agree_to(&program).await;
+    program.wait_for_line("Install it: ", SOON).await;
+    clinic.github.install(7_003, "acme");
+    assert_eq!(program.wait(SOON).await.code(), Some(0), "{}", program.output());
+    assert!(program.output().contains("The stored App is not used any more"), "{}", program.output());
+    assert_eq!(person.entry("ci-credentials", "installation-id"), "7003");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_that_was_edited_stays_so_and_an_offline_node_too() {
+    let clinic = Clinic::new(Release::V9).await;
+    clinic.pve.set_password("root@pam", PASSWORD);
+    let person = Person::new();
+    let password = person.file("password", PASSWORD);
+    let mut flags = person.flags(&clinic, &["--apply", "--admin-password-file", &password]);
+    let at = flags.iter().position(|flag| flag == "--node").unwrap();
+    flags.drain(at..at + 2);
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let names = || -> Vec<String> {
+        let nodes = person.object("HypervisorCluster")["spec"]["nodes"].as_array().cloned().unwrap_or_default();
+        nodes.iter().map(|node| node["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let down = |node: &str| Fault { node: Some(node.to_owned()), ..Fault::new(FaultId::F09) };
+    clinic.pve.set_faults(vec![down("pve3")]);
+    let run = person.run(&flags).await;
+    assert!(run.output.contains("Node pve3 is not online, and left out; name it with --node"), "{}", run.output);
+    assert_eq!(names(), ["pve1", "pve2"]);
+    clinic.pve.set_faults(vec![down("pve2")]);
+    let run = person.run(&flags).await;
+    assert!(run.output.contains("Node pve2 is not online now, and stays in the list"), "{}", run.output);
+    assert_eq!(names(), ["pve1", "pve2", "pve3"]);
+
+    clinic.pve.set_faults(Vec::new());
+    let path = person.path("hyperfleet-setup/hypervisorcluster-pve.yaml");
+    let written = std::fs::read_to_string(&path).unwrap();
+    let edited = written.replace("defaultNetwork: vmbr0", "defaultNetwork: vmbr1");
+    assert_ne!(written, edited);
+    std::fs::write(&path, &edited).unwrap();
+    let run = person.run(&flags).await;
+    assert_eq!(run.code, 1, "{}", run.output);
+    assert!(run.output.contains("was changed by hand in spec.defaultNetwork"), "{}", run.output);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), edited);
+    std::fs::write(&path, &written).unwrap();
+    let run = person.run(&[&flags[..], &["--bridge", "vmbr1"]].concat()).await;
+    assert_eq!(person.object("HypervisorCluster")["spec"]["defaultNetwork"], "vmbr1", "{}", run.output);
 }

@@ -1,17 +1,26 @@
 //! `hyperfleet init --apply-manifests`: into a cluster where others work, too.
 
+use std::sync::{Arc, Mutex};
+
 use api::{HypervisorCluster, RunnerPool, RunnerSource};
 use apiserver::store::Memory;
+use bytes::Bytes;
 use chassis::{Clock, Tasks};
+use futures::FutureExt as _;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use operator::doctor::{Means, Sight, examine};
 use operator::single::{HISTORY, Keys, NAMESPACE, Options, Single};
-use providers::http::AddressPolicy;
+use providers::http::{AddressPolicy, Client};
+use providers::platform::Hook as _;
+use providers::platform::github::{Credentials, GitHub, Scope, Settings, Site};
+use secrecy::SecretString;
 use serde_json::json;
-use sim::github::PERSONAL_TOKEN;
+use sim::github::{HookOwner, JobSpec, PERSONAL_TOKEN, REPOSITORY, Receiver};
 use sim::proxmox::Release;
-use testenv::Program;
+use testenv::{Program, eventually};
 
 use crate::browser::Browser;
 use crate::clinic::Clinic;
@@ -110,12 +119,7 @@ async fn webhooks_of_a_new_app_lead_to_the_source() {
     let hook = ["--webhook-url", "https://hooks.example.com"];
     let flags = person.flags(&clinic, &[&apply[..], &app, &hook, &town.flags()].concat());
     let program = Program::start(&person.command(&flags.iter().map(String::as_str).collect::<Vec<_>>()));
-    program.wait_for_line("in your browser and agree there", SOON).await;
-    let output = program.output();
-    let page = output.split_whitespace().find(|word| word.starts_with("http://127.0.0.1:")).unwrap().to_owned();
-    let browser = Browser::new(&clinic);
-    let back = browser.agree(&browser.get(&page).await).await;
-    browser.get(&back).await;
+    Browser::new(&clinic).agree_to(&program).await;
     assert_eq!(program.wait(SOON).await.code(), Some(0), "{}", program.output());
     let uid = town.objects::<RunnerSource>().get("github").await.unwrap().metadata.uid.unwrap();
     let told = format!("Webhooks of the App lead to https://hooks.example.com/webhooks/{uid}.");
@@ -155,4 +159,99 @@ async fn who_has_to_make_a_webhook_is_told_how() {
     }
     let secret = person.entry("ci-credentials", "webhook-secret");
     assert!(secret.len() == 40 && !run.output.contains(&secret), "{}", run.output);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_that_is_not_there_is_said_before_a_token_is_made() {
+    let clinic = Clinic::new(Release::V9).await;
+    let person = Person::new();
+    let town = Town::new(&person).await;
+    let (rights, blocked) = (clinic.pve.rights(), person.file("blocked", ""));
+    let nowhere = ["--apply-manifests", "-n", "ci", "--kubeconfig", &town.kubeconfig];
+    let within = format!("{blocked}/setup");
+    for (more, says) in [
+        (&nowhere[..], "--namespace: there is no namespace ci: kubectl create namespace ci"),
+        (&["--output", &within], "error: --output: "),
+    ] {
+        let run = person.apply(&clinic, more).await;
+        assert_eq!(run.code, 1, "{}", run.output);
+        assert!(run.output.contains(says), "{}", run.output);
+        assert_eq!(clinic.pve.rights(), rights, "{more:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_our_kinds_nothing_is_made() {
+    let clinic = Clinic::new(Release::V9).await;
+    let person = Person::new();
+    let town = Town::new(&person).await;
+    let definitions: Api<CustomResourceDefinition> = Api::all(town.single.admin());
+    let name = "runnersources.hypervisor.hyperfleet.io";
+    definitions.delete(name, &DeleteParams::default()).await.unwrap();
+    eventually("it is gone", SOON, async || definitions.get_opt(name).await.unwrap().is_none().then_some(())).await;
+    let rights = clinic.pve.rights();
+    let run = person.apply(&clinic, &town.flags()).await;
+    assert_eq!(run.code, 1, "{}", run.output);
+    assert!(run.output.contains("the cluster has no RunnerSource: hyperfleet crds"), "{}", run.output);
+    assert_eq!(clinic.pve.rights(), rights);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn webhooks_for_an_app_that_was_made_without() {
+    let clinic = Clinic::new(Release::V9).await;
+    clinic.github.remove_hooks();
+    clinic.pve.set_password("root@pam", PASSWORD);
+    let person = Person::new();
+    let town = Town::new(&person).await;
+    let (password, ca) = (person.file("password", PASSWORD), person.file("ci.pem", clinic.authority.pem()));
+    let ci = format!("{}/acme", clinic.github_url);
+    let apply = ["--apply", "--admin-password-file", &password];
+    let app = ["--ci", &ci, "--platform", "github", "--create-app", "--ci-ca-file", &ca];
+    let flags = person.flags(&clinic, &[&apply[..], &app, &town.flags()].concat());
+    let mut flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let program = Program::start(&person.command(&flags));
+    Browser::new(&clinic).agree_to(&program).await;
+    assert_eq!(program.wait(SOON).await.code(), Some(0), "{}", program.output());
+
+    flags.extend(["--webhook-url", "https://hooks.example.com"]);
+    let run = person.run(&flags).await;
+    assert_eq!(run.code, 1, "{}", run.output);
+    let settings = format!("{}/organizations/acme/settings/apps/simulated", clinic.github_url);
+    for words in [&format!("{settings}/permissions"), "Workflow job", "https://hooks.example.com/webhooks/"] {
+        assert!(run.output.contains(words), "{words}: {}", run.output);
+    }
+    assert!(town.objects::<RunnerSource>().get("github").await.unwrap().spec.webhook.is_none());
+
+    // A person does so, with a secret of their own.
+    clinic.github.subscribe_app(&["workflow_job"]);
+    let heard: Arc<Mutex<Vec<http::Request<Bytes>>>> = Arc::default();
+    let hears = Arc::clone(&heard);
+    let receiver = Receiver::function(move |request| {
+        hears.lock().unwrap().push(request);
+        async { Some(202) }.boxed()
+    });
+    clinic.github.add_hook(HookOwner::App, "https://hooks.example.com/webhooks/", "typed by hand", receiver);
+    let run = person.run(&flags).await;
+    assert_eq!(run.code, 0, "{}", run.output);
+    let uid = town.objects::<RunnerSource>().get("github").await.unwrap().metadata.uid.unwrap();
+    let told = format!("Webhooks of the App lead to https://hooks.example.com/webhooks/{uid}.");
+    assert!(run.output.contains(&told), "{}", run.output);
+
+    clinic.github.queue(REPOSITORY, &[JobSpec::new("build", &["ubuntu-latest"])]).unwrap();
+    let delivery = eventually("a delivery comes", SOON, async || heard.lock().unwrap().pop()).await;
+    let secret = town.objects::<Secret>().get("ci-credentials").await.unwrap().data.unwrap();
+    let secret = SecretString::from(String::from_utf8(secret["webhook-secret"].0.clone()).unwrap());
+    let settings = Settings {
+        site: Site::parse("https://github.com").unwrap(),
+        scope: Scope::Organization("acme".to_owned()),
+        credentials: Credentials::Token("unused".into()),
+        group: None,
+        sessions: false,
+        budget: None,
+        now: Arc::new(|| Clock::system().now()),
+    };
+    let service = clinic.github.service();
+    let github = GitHub::new(settings, Arc::new(move |_: &str| Ok(Client::over("github", service.clone())))).unwrap();
+    let signed = github.verify(delivery.headers(), delivery.body(), &[secret]);
+    assert!(signed.is_ok(), "it is signed with what the source knows: {:?}", delivery.headers());
 }

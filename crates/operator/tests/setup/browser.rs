@@ -5,9 +5,11 @@ use http::{HeaderMap, Method, Request, header};
 use http_body_util::Full;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use providers::http::{AddressPolicy, Call, Client, Endpoint, REQUEST_TIMEOUT, Trust};
+use testenv::Program;
 use tower::ServiceExt as _;
 
 use crate::clinic::Clinic;
+use crate::person::SOON;
 
 pub(crate) struct Browser {
     github: sim::github::Simulator,
@@ -16,6 +18,19 @@ pub(crate) struct Browser {
 impl Browser {
     pub(crate) fn new(clinic: &Clinic) -> Self {
         Self { github: clinic.github.clone() }
+    }
+
+    /// The address that a program has printed, once it is there.
+    pub(crate) fn address(output: &str) -> String {
+        output.split_whitespace().find(|word| word.starts_with("http://127.0.0.1:")).unwrap().to_owned()
+    }
+
+    /// Agrees to the App that a program asks for.
+    pub(crate) async fn agree_to(&self, program: &Program) {
+        program.wait_for_line("in your browser and agree there", SOON).await;
+        let html = self.get(&Self::address(&program.output())).await;
+        let back = self.agree(&html).await;
+        self.get(&back).await;
     }
 
     /// A page on this machine.

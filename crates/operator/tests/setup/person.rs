@@ -118,14 +118,15 @@ impl Person {
         found.and_then(|secret| secret["stringData"][entry].as_str()).unwrap_or_default().to_owned()
     }
 
-    /// Everything that was written, by file name.
+    /// Everything that was written, by file name, but what is hidden.
     pub(crate) fn written(&self) -> Vec<(String, String, u32)> {
         use std::os::unix::fs::PermissionsExt as _;
         let directory = Path::new(self.files.path()).join("hyperfleet-setup");
         let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
         let mut files: Vec<_> = entries
+            .map(Result::unwrap)
+            .filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'))
             .map(|entry| {
-                let entry = entry.unwrap();
                 let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
                 let text = std::fs::read_to_string(entry.path()).unwrap();
                 (entry.file_name().into_string().unwrap(), text, mode)

@@ -4,6 +4,7 @@ use serde_json::Value;
 use sim::github::PERSONAL_TOKEN;
 use sim::proxmox::Release;
 
+use crate::browser::Browser;
 use crate::clinic::{Clinic, Plan, SECRET};
 use crate::person::{PASSWORD, Person, SOON};
 use crate::terminal::Terminal;
@@ -135,7 +136,7 @@ async fn an_app_is_made_by_a_manifest_and_only_by_the_answer_that_was_asked_for(
     program.wait_for_line("in your browser and agree there", SOON).await;
     let output = program.output();
     let page = output.split_whitespace().find(|word| word.starts_with("http://127.0.0.1:")).unwrap().to_owned();
-    let browser = crate::browser::Browser::new(&clinic);
+    let browser = Browser::new(&clinic);
     let html = browser.get(&page).await;
     assert!(html.contains("organization_self_hosted_runners") && html.contains("redirect_url"), "{html}");
     let forged = browser.get(&format!("{page}callback?code=stolen&state=other")).await;
@@ -214,4 +215,85 @@ async fn on_a_terminal_it_asks_and_does_not_show_what_is_secret() {
     assert!(!terminal.is_raw());
     let cluster = person.objects().into_iter().find(|object| object["kind"] == "HypervisorCluster").unwrap();
     assert_eq!(cluster["spec"]["tls"]["fingerprint"], Value::from(clinic.authority.fingerprint()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_app_for_a_persons_repository() {
+    let clinic = Clinic::new(Release::V9).await;
+    clinic.pve.set_password("root@pam", PASSWORD);
+    clinic.github.add_repository("octocat/hello");
+    clinic.github.install(7_005, "octocat");
+    let person = Person::new();
+    let (password, ca) = (person.file("password", PASSWORD), person.file("ci.pem", clinic.authority.pem()));
+    let ci = format!("{}/octocat/hello", clinic.github_url);
+    let apply = ["--apply", "--admin-password-file", &password];
+    let app = ["--ci", &ci, "--platform", "github", "--create-app", "--ci-ca-file", &ca];
+    let flags = person.flags(&clinic, &[&apply[..], &app].concat());
+    let program = testenv::Program::start(&person.command(&borrowed(&flags)));
+    Browser::new(&clinic).agree_to(&program).await;
+    assert_eq!(program.wait(SOON).await.code(), Some(0), "{}", program.output());
+    assert_eq!(person.entry("ci-credentials", "installation-id"), "7005");
+    let posted = clinic.github.calls().into_iter().filter(|call| call.path.contains("/settings/apps/new"));
+    assert_eq!(posted.map(|call| call.path).collect::<Vec<_>>(), ["/settings/apps/new"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn git_does_not_see_what_is_secret() {
+    let clinic = Clinic::new(Release::V9).await;
+    let git = |person: &Person, arguments: &[&str]| {
+        let ended =
+            std::process::Command::new("git").args(arguments).current_dir(person.files.path()).output().unwrap();
+        assert!(ended.status.success(), "{ended:?}");
+        String::from_utf8(ended.stdout).unwrap()
+    };
+    for theirs in [false, true] {
+        let person = Person::new();
+        git(&person, &["init", "--quiet"]);
+        if theirs {
+            std::fs::create_dir(person.path("hyperfleet-setup")).unwrap();
+            person.file("hyperfleet-setup/kustomization.yaml", "kind: Kustomization\n");
+        }
+        assert_eq!(person.apply(&clinic, &["--renew-token"]).await.code, 0);
+        assert!(!person.entry("proxmox-credentials", "tokenSecret").is_empty());
+        let seen = git(&person, &["status", "--porcelain", "--untracked-files=all"]);
+        assert!(seen.contains("password") && !seen.contains("hyperfleet-setup/secret"), "{seen}");
+        assert_eq!(seen.contains("hyperfleet-setup/hypervisorcluster-pve.yaml"), theirs, "{seen}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_crash_left_does_not_open_a_secret() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let clinic = Clinic::new(Release::V9).await;
+    let person = Person::new();
+    std::fs::create_dir(person.path("hyperfleet-setup")).unwrap();
+    for left in ["secret-proxmox-credentials.yaml.new", ".secret-proxmox-credentials.yaml.new"] {
+        let path = person.file(&format!("hyperfleet-setup/{left}"), "{}");
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    assert_eq!(person.apply(&clinic, &[]).await.code, 0);
+    let secret = person.written().into_iter().find(|(name, ..)| name == "secret-proxmox-credentials.yaml");
+    assert_eq!(secret.map(|(.., mode)| mode), Some(0o600));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mistyped_answer_is_asked_again() {
+    let person = Person::new();
+    let mut terminal = Terminal::start(&mut person.command(&["init", "--print"]), 100, 30);
+    for (words, answer) in [
+        ("Proxmox VE endpoint, such as", "pve.example.com"),
+        ("--endpoint: expected an address such as", "https://pve.example.com:8006/"),
+        ("VMID of the template", "ninety"),
+        ("--image: ", "9000"),
+        ("Storage for machines' disks (empty: local-lvm)", ""),
+        ("Storage for seed images", "a b"),
+        ("--iso-storage: ", ""),
+    ] {
+        terminal.wait_for(words, SOON).await;
+        terminal.press(&format!("{answer}\r"));
+    }
+    assert_eq!(terminal.ended(SOON).await, Some(3), "{}", terminal.seen());
+    for line in ["/vms/9000", "/storage/local-lvm"] {
+        assert!(terminal.seen().contains(line), "{line}: {}", terminal.seen());
+    }
 }

@@ -1,7 +1,7 @@
 //! What `hyperfleet init` refuses, and that nothing was made or stored by then.
 
 use sim::github::PERSONAL_TOKEN;
-use sim::proxmox::Release;
+use sim::proxmox::{Authority, Release};
 
 use crate::clinic::{Clinic, SECRET};
 use crate::person::{PASSWORD, Person, SOON};
@@ -14,6 +14,10 @@ async fn whatever_is_wrong_is_said_with_its_flag_and_nothing_is_made() {
     let person = Person::new();
     let (wrong, right) = (person.file("wrong", "no such password"), person.file("right", PASSWORD));
     let apply = ["--apply", "--admin-password-file", &right];
+    let (ca, stranger) = (person.file("ci.pem", clinic.authority.pem()), Authority::new(&["localhost"]).unwrap());
+    let stranger = person.file("stranger.pem", stranger.pem());
+    let [acme, octocat, widgets] = ["acme", "octocat", "acme/widgets"].map(|of| format!("{}/{of}", clinic.github_url));
+    let [acme, octocat, widgets] = [&acme, &octocat, &widgets].map(|ci| ["--platform", "github", "--ci", ci]);
     let rights = clinic.pve.rights();
     for (more, code, says) in [
         (&["--apply", "--admin-password-file", &wrong][..], 1, "the hypervisor refused the credentials"),
@@ -21,6 +25,22 @@ async fn whatever_is_wrong_is_said_with_its_flag_and_nothing_is_made() {
         (&[], 3, "Then run this again with --token-secret-file FILE"),
         (&[&apply[..], &["--image", "4711"]].concat(), 1, "--image: "),
         (&[&apply[..], &["--token-secret-file", &wrong]].concat(), 1, "--token-secret-file: "),
+        (&["--apply", "--admin-password-file", &wrong], 1, "--admin-user: root@pam cannot log in"),
+        (&["--apply", "--admin-password-file", &wrong], 1, "run the lines that --print shows"),
+        (&[&apply[..], &["--ca-file", &stranger]].concat(), 1, "error: --ca-file: "),
+        (&[&apply[..], &["--endpoint", "https://127.0.0.1:1"]].concat(), 1, "error: --endpoint: https://127.0.0.1:1"),
+        (&[&apply[..], &["--ca-file", &wrong]].concat(), 2, "error: --ca-file: the CA bundle cannot be used"),
+        (&[&apply[..], &acme, &["--ci-ca-file", &wrong]].concat(), 2, "error: --ci-ca-file: the CA bundle"),
+        (
+            &[&apply[..], &octocat, &["--create-app", "--ci-ca-file", &ca]].concat(),
+            1,
+            "error: --ci: octocat is a person, who has runners for single repositories only",
+        ),
+        (
+            &[&apply[..], &widgets, &["--create-app", "--personal-account", "--ci-ca-file", &ca]].concat(),
+            1,
+            "error: --personal-account: acme is an organization",
+        ),
     ] {
         let run = person.init(&clinic, more).await;
         assert_eq!(run.code, code, "{more:?}: {}", run.output);
@@ -65,6 +85,10 @@ async fn a_bad_value_is_found_before_anything_is_asked_of_anybody() {
         (
             &[&gitea[..], &["--app-id", "1", "--installation-id", "2", "--app-key-file", &token]].concat(),
             "--app-id is for GitHub",
+        ),
+        (
+            &["--ci", "https://github.com/me", "--create-app", "--personal-account"],
+            "--personal-account: a person has runners for single repositories only",
         ),
         (&["--create-app"], "--create-app says nothing without --ci"),
         (&[&ci[..], &["--webhook-url", "hooks.example.com"]].concat(), "--webhook-url: "),

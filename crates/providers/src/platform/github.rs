@@ -42,7 +42,7 @@ use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use secrecy::SecretString;
 
-pub use self::app::{NewApp, convert, manifest, manifest_page};
+pub use self::app::{Account, NewApp, account, convert, manifest, manifest_page};
 pub use self::auth::Credentials;
 pub use self::hearing::Hearing;
 pub use self::session::QueueSession;

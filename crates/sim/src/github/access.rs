@@ -79,6 +79,9 @@ impl World {
             return Err(bad());
         }
         if bearer && secret.starts_with("eyJ") {
+            if self.state().app.is_none() {
+                return Err(Failure::rest(404, "Integration not found"));
+            }
             return verify(secret, self.now(), self.limits.app_token).map(|()| Who::App);
         }
         let now = self.now();

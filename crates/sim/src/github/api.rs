@@ -8,6 +8,7 @@ mod hooks;
 mod labels;
 pub(crate) mod manifests;
 mod page;
+pub(crate) mod people;
 mod rates;
 mod runners;
 mod runs;

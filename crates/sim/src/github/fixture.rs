@@ -37,16 +37,17 @@ const PERMISSIONS: &[(&str, &str)] = &[
 
 const SCOPES: &[&str] = &["repo", "admin:org", "admin:org_hook", "admin:repo_hook", "manage_runners:enterprise"];
 
+/// The App where an account has installed it.
+pub(super) fn installed(id: u64, account: &str) -> Installation {
+    let pair = |(name, level): &(&str, &str)| ((*name).to_owned(), (*level).to_owned());
+    let permissions = PERMISSIONS.iter().map(pair).collect();
+    Installation { id, account: account.to_owned(), permissions, suspended: false }
+}
+
 /// The state at the start.
 pub(super) fn build(seed: u64) -> State {
     let repository = |id, name: &str, public| (name.to_owned(), Repository { id, name: name.to_owned(), public });
-    let pair = |(name, level): &(&str, &str)| ((*name).to_owned(), (*level).to_owned());
-    let installation = Installation {
-        id: INSTALLATION_ID,
-        account: ORGANIZATION.to_owned(),
-        permissions: PERMISSIONS.iter().map(pair).collect(),
-        suspended: false,
-    };
+    let installation = installed(INSTALLATION_ID, ORGANIZATION);
     let personal = Token {
         grant: Grant::Personal {
             user: "octocat".to_owned(),
@@ -58,6 +59,7 @@ pub(super) fn build(seed: u64) -> State {
         rng: Rng::new(seed),
         next: 10_000,
         installations: BTreeMap::from([(INSTALLATION_ID, installation)]),
+        app: Some(vec!["workflow_job".to_owned()]),
         tokens: BTreeMap::from([(PERSONAL_TOKEN.to_owned(), personal)]),
         organizations: BTreeMap::from([(ORGANIZATION.to_owned(), ENTERPRISE.to_owned())]),
         enterprises: BTreeSet::from([ENTERPRISE.to_owned()]),
@@ -84,11 +86,6 @@ fn groups() -> Vec<Group> {
     let organization = Scope::Organization(ORGANIZATION.to_owned());
     let repositories = [REPOSITORY, PUBLIC_REPOSITORY, "acme/gears"].map(|name| Scope::Repository(name.to_owned()));
     let scopes = [organization.clone(), Scope::Enterprise(ENTERPRISE.to_owned())].into_iter().chain(repositories);
-    let default = |scope: Scope| {
-        // A repository's own runners serve it whatever it is; organisations keep public ones out.
-        let allows_public = matches!(scope, Scope::Repository(_));
-        Group { id: Group::DEFAULT, name: "Default".to_owned(), scope, selected: None, allows_public }
-    };
     let trusted = Group {
         id: 2,
         name: "trusted".to_owned(),
@@ -96,5 +93,12 @@ fn groups() -> Vec<Group> {
         selected: Some(BTreeSet::from([REPOSITORY.to_owned()])),
         allows_public: false,
     };
-    scopes.map(default).chain([trusted]).collect()
+    scopes.map(default_group).chain([trusted]).collect()
+}
+
+/// The group that a scope has from its beginning.
+pub(super) fn default_group(scope: Scope) -> Group {
+    // A repository's own runners serve it whatever it is; organisations keep public ones out.
+    let allows_public = matches!(scope, Scope::Repository(_));
+    Group { id: Group::DEFAULT, name: "Default".to_owned(), scope, selected: None, allows_public }
 }

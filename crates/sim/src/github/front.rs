@@ -102,7 +102,7 @@ async fn admitted(world: &Shared, ask: &Ask, found: Option<Found>) -> Outcome {
         let why = "Request forbidden by administrative rules. Please make sure your request has a User-Agent header";
         return Err(Failure::rest(403, why));
     }
-    if let Some(outcome) = api::manifests::answer(world, ask) {
+    if let Some(outcome) = api::manifests::answer(world, ask).or_else(|| api::people::answer(world, ask)) {
         return outcome;
     }
     if ask.parts == ["actions", "runner-registration"] && ask.verb == "POST" {

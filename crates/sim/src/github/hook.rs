@@ -15,7 +15,6 @@ pub(crate) use payload::workflow_job;
 pub use weather::HookWeather;
 
 use super::engine::Event;
-use super::fixture::INSTALLATION_ID;
 use super::model::{Scope, State};
 use super::world::World;
 
@@ -95,9 +94,10 @@ impl World {
         let name = state.jobs.get(&job).map(|job| job.repository.clone()).unwrap_or_default();
         let Some(repository) = state.repositories.get(&name).cloned() else { return };
         let scopes = state.scopes_of(&repository);
-        let installed = state.installations.contains_key(&INSTALLATION_ID).then_some(INSTALLATION_ID);
+        let installed = state.installations.keys().next().copied();
+        let told = state.app.iter().flatten().any(|event| event == "workflow_job");
         let hears = |hook: &&Hook| match &hook.owner {
-            HookOwner::App => installed.is_some(),
+            HookOwner::App => installed.is_some() && told,
             HookOwner::Of(scope) => scopes.contains(scope),
         };
         let hooks: Vec<(u64, HookOwner)> =

@@ -1,15 +1,19 @@
 //! Objects in the cluster: read, and applied so that what somebody else has changed stays as it is.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, bail};
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client, Error};
 use serde_json::Value;
 
-use super::words;
+use super::{VERSION, words};
 
 /// Who changes objects, as the API server remembers it.
 const WHO: &str = "hyperfleet-init";
+/// The kinds that are applied.
+const KINDS: &[&str] = &["HypervisorCluster", "HypervisorMachineTemplate", "RunnerSource", "RunnerPool"];
 
 /// A namespace of a cluster.
 pub(super) struct Namespace<'a> {
@@ -24,13 +28,49 @@ impl Namespace<'_> {
         Api::namespaced_with(self.client.clone(), self.name, &resource)
     }
 
+    /// Whether the cluster has our kinds: without them nothing is there, and nothing can be.
+    pub(super) async fn knows_us(&self) -> anyhow::Result<()> {
+        let known: BTreeSet<String> = match self.client.list_api_group_resources(VERSION).await {
+            Ok(listed) => listed.resources.into_iter().map(|resource| resource.kind).collect(),
+            Err(Error::Api(status)) if status.code == 404 => BTreeSet::new(),
+            Err(error) => return Err(error).context("the cluster does not say which kinds it has"),
+        };
+        let missing: Vec<&str> = KINDS.iter().copied().filter(|kind| !known.contains(*kind)).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        bail!(
+            "--apply-manifests: the cluster has no {}: hyperfleet crds | kubectl apply --server-side -f -",
+            missing.join(", ")
+        )
+    }
+
+    /// Whether a Secret could be applied; nothing is changed.
+    pub(super) async fn try_out(&self, secret: &Value) -> anyhow::Result<()> {
+        let (kind, name) = words(secret);
+        let params = PatchParams::apply(WHO).force().dry_run();
+        match self.api("v1", kind).patch(name, &params, &Patch::Apply(secret)).await {
+            Ok(_) => Ok(()),
+            Err(Error::Api(status)) if status.code == 404 => bail!(
+                "--namespace: there is no namespace {}: kubectl create namespace {}, or name another one",
+                self.name,
+                self.name
+            ),
+            Err(Error::Api(status)) if status.code == 403 => bail!(
+                "--apply-manifests: {kind} {name} cannot be written in namespace {}: {}. Have somebody let you get, create and \
+                 patch secrets there",
+                self.name,
+                status.message
+            ),
+            Err(error) => {
+                Err(error).with_context(|| format!("{kind} {name} cannot be written in namespace {}", self.name))
+            }
+        }
+    }
+
     /// An object of ours; nothing if there is none.
     pub(super) async fn read(&self, version: &str, kind: &str, name: &str) -> anyhow::Result<Option<Value>> {
-        let hint = match kind {
-            "Secret" => "may you read Secrets there?",
-            _ => "are our kinds there? hyperfleet crds | kubectl apply --server-side -f -",
-        };
-        let unread = || format!("{kind} {name} cannot be read in namespace {}; {hint}", self.name);
+        let unread = || format!("{kind} {name} cannot be read in namespace {}; may you read that there?", self.name);
         let found = self.api(version, kind).get_opt(name).await.with_context(unread)?;
         found.map(|object| serde_json::to_value(object).with_context(unread)).transpose()
     }

@@ -40,11 +40,10 @@ const PAGES: &[&str] = &["enterprises", "orgs", "organizations", "users", "setti
 impl Ci {
     pub(super) fn read(flags: &Flags<'_>) -> anyhow::Result<Option<Self>> {
         let question = "Where jobs come from (https://github.com/ORGANIZATION, or empty for later): ";
-        let Some(whole) = flags.asked("ci", question)? else {
+        let Some((url, scope)) = flags.asked("ci", question, place)? else {
             let idle = OF_CI.iter().chain(&["create-app"]).find(|name| given(flags, name));
             return idle.map_or(Ok(None), |name| Err(anyhow!("--{name} says nothing without --ci: add --ci URL")));
         };
-        let (url, scope) = split(&whole)?;
         let platform = platform(flags, &url)?;
         match platform {
             api::Platform::GitHub => at_github(&url, &scope)?,
@@ -53,6 +52,13 @@ impl Ci {
                     bail!("--{name} is for GitHub, and --platform says {}: use --ci-token-file", platform.as_str());
                 }
             }
+        }
+        if flags.matches.get_flag("personal-account") && scope.len() == 1 {
+            bail!(
+                "--personal-account: a person has runners for single repositories only: name one, such as --ci \
+                 {url}/{}/REPOSITORY",
+                scope.join("/")
+            );
         }
         let ca = flags.content("ci-ca-file")?;
         let installation = flags.matches.get_one::<u64>("installation-id").copied();
@@ -88,9 +94,28 @@ fn given(flags: &Flags<'_>, name: &str) -> bool {
     flags.matches.value_source(name) == Some(clap::parser::ValueSource::CommandLine)
 }
 
+fn is_hosted(url: &str) -> bool {
+    url == "https://github.com" || url.ends_with(".ghe.com")
+}
+
+/// The address of a place that jobs can come from, and what stands behind it.
+fn place(whole: &str) -> anyhow::Result<(String, Vec<String>)> {
+    let (url, scope) = split(whole)?;
+    if is_hosted(&url) {
+        at_github(&url, &scope)?;
+    }
+    Ok((url, scope))
+}
+
 fn platform(flags: &Flags<'_>, url: &str) -> anyhow::Result<api::Platform> {
-    let hosted = url == "https://github.com" || url.ends_with(".ghe.com");
-    match flags.text("platform").as_deref() {
+    let hosted = is_hosted(url);
+    let known = |text: &str| match text {
+        "github" | "gitea" => Ok(text.to_owned()),
+        _ => bail!("--platform: {text:?} is neither github nor gitea"),
+    };
+    let question = format!("What {url} is, github (Enterprise Server) or gitea: ");
+    let told = if hosted { flags.text("platform") } else { flags.asked("platform", &question, known)? };
+    match told.as_deref() {
         Some("gitea") if hosted => bail!("--platform: {url} is GitHub; leave --platform out"),
         Some("gitea") => Ok(api::Platform::Gitea),
         Some(_) => Ok(api::Platform::GitHub),

@@ -8,6 +8,7 @@ use clap::ArgMatches;
 use secrecy::SecretString;
 
 use crate::init::questions::Questions;
+use crate::print;
 
 /// What the command line says, and who can be asked for the rest.
 #[derive(Clone, Copy)]
@@ -27,17 +28,34 @@ impl Flags<'_> {
         self.matches.get_many::<String>(name).map(|values| values.cloned().collect()).unwrap_or_default()
     }
 
-    /// A flag's value, or the answer to a question; nothing if the answer is empty or nobody is there.
-    pub(super) fn asked(&self, name: &str, question: &str) -> anyhow::Result<Option<String>> {
-        match self.text(name) {
-            Some(value) => Ok(Some(value)),
-            None => self.questions.ask(question),
+    /// What a flag's value means, or the first answer to a question that means something; nothing if the answer is empty or
+    /// nobody is there.
+    pub(super) fn asked<T>(
+        &self,
+        name: &str,
+        question: &str,
+        read: impl Fn(&str) -> anyhow::Result<T>,
+    ) -> anyhow::Result<Option<T>> {
+        if let Some(value) = self.text(name) {
+            return read(&value).map(Some);
         }
+        while let Some(answer) = self.questions.ask(question)? {
+            match read(&answer) {
+                Ok(meant) => return Ok(Some(meant)),
+                Err(error) => print::note(&error.to_string()),
+            }
+        }
+        Ok(None)
     }
 
     /// The same where there must be one.
-    pub(super) fn needed(&self, name: &str, question: &str) -> anyhow::Result<String> {
-        self.asked(name, question)?.ok_or_else(|| anyhow!("--{name} is needed: nobody answered at a terminal"))
+    pub(super) fn needed<T>(
+        &self,
+        name: &str,
+        question: &str,
+        read: impl Fn(&str) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        self.asked(name, question, read)?.ok_or_else(|| anyhow!("--{name} is needed: nobody answered at a terminal"))
     }
 
     /// What is in the file that a flag names.

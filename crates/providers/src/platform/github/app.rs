@@ -6,7 +6,7 @@
 use ::http::header::{ACCEPT, USER_AGENT};
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use bytes::Bytes;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use super::budget::Priority;
 use super::rest::{AGENT, Ask, decode};
 use super::site::encoded;
 use super::{GitHub, Scope, Site};
-use crate::http::{Call, Client, REQUEST_TIMEOUT};
+use crate::http::{Answer, Call, Client, REQUEST_TIMEOUT};
 use crate::platform::Error;
 
 /// An App that was just made.
@@ -34,9 +34,67 @@ pub struct NewApp {
     pub name: String,
 }
 
+/// What kind of account has repositories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Account {
+    /// A person's, who has runners for single repositories only.
+    Person,
+    /// An organisation's.
+    Organization,
+}
+
 #[derive(Deserialize)]
 struct Installed {
     id: u64,
+}
+
+#[derive(Deserialize)]
+struct Owner {
+    #[serde(default)]
+    login: String,
+    #[serde(default, rename = "type")]
+    kind: String,
+}
+
+#[derive(Deserialize)]
+struct Profile {
+    slug: String,
+    owner: Owner,
+}
+
+/// A request of somebody who is not logged in.
+async fn as_nobody(
+    site: &Site,
+    client: &Client,
+    method: Method,
+    (route, path): (&'static str, String),
+) -> Result<Answer, Error> {
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, HeaderValue::from_static("application/vnd.github+json"));
+    headers.insert(USER_AGENT, AGENT);
+    let (path, body) = (format!("{}{path}", site.root()), Bytes::new());
+    let call = Call { method, route, subject: route.to_owned(), path, headers, body, timeout: REQUEST_TIMEOUT };
+    let answer = client.send(call).await.map_err(|error| Error::unanswered(&error, None))?;
+    match answer.status.as_u16() {
+        408 | 500..=599 => Err(Error::Transient { detail: format!("status {}", answer.status) }),
+        _ => Ok(answer),
+    }
+}
+
+/// Whose account an owner's is; nothing where GitHub does not tell it to everybody.
+pub async fn account(site: &Site, client: &Client, owner: &str) -> Result<Option<Account>, Error> {
+    let place = ("/users/{username}", format!("/users/{}", encoded(owner)));
+    let answer = as_nobody(site, client, Method::GET, place).await?;
+    match answer.status.as_u16() {
+        200 => Ok(match decode::<Owner>(&answer)?.kind.as_str() {
+            "User" => Some(Account::Person),
+            "Organization" => Some(Account::Organization),
+            _ => None,
+        }),
+        // Closed servers tell nothing, hidden people are not there, and a shared address has little to ask.
+        401 | 403 | 404 | 429 => Ok(None),
+        other => Err(Error::Protocol { detail: format!("status {other} for an account") }),
+    }
 }
 
 /// The manifest of an App that may do what a source of this scope needs and no more. With `webhook` GitHub tells it of jobs;
@@ -70,24 +128,16 @@ pub async fn convert(site: &Site, client: &Client, code: &str) -> Result<NewApp,
         let detail = "it has letters that no code has; paste what stands behind code= in the address".to_owned();
         return Err(Error::Invalid { what: "the code", detail });
     }
-    let mut headers = HeaderMap::new();
-    headers.insert(ACCEPT, HeaderValue::from_static("application/vnd.github+json"));
-    headers.insert(USER_AGENT, AGENT);
-    let call = Call {
-        method: Method::POST,
-        route: "/app-manifests/{code}/conversions",
-        subject: "the new App".to_owned(),
-        path: format!("{}/app-manifests/{code}/conversions", site.root()),
-        headers,
-        body: Bytes::new(),
-        timeout: REQUEST_TIMEOUT,
-    };
-    let answer = client.send(call).await.map_err(|error| Error::unanswered(&error, None))?;
+    let place = ("/app-manifests/{code}/conversions", format!("/app-manifests/{code}/conversions"));
+    let answer = as_nobody(site, client, Method::POST, place).await?;
     match answer.status {
         StatusCode::CREATED => decode(&answer),
         StatusCode::NOT_FOUND => {
             let detail = "GitHub does not know it: it works once, and for an hour".to_owned();
             Err(Error::Invalid { what: "the code", detail })
+        }
+        StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS => {
+            Err(Error::Transient { detail: format!("status {}: too much was asked from here", answer.status) })
         }
         other => Err(Error::Protocol { detail: format!("status {other} for a new App") }),
     }
@@ -106,15 +156,31 @@ impl GitHub {
         }
     }
 
-    /// Leads the App's own webhook to `url`, where JSON is read.
-    pub async fn lead_hook(&self, url: &str) -> Result<(), Error> {
+    /// The page of the App's settings, for whoever owns it. An App that is gone is a credential that is refused.
+    pub async fn settings_page(&self) -> Result<String, Error> {
+        let Auth::App(app) = &self.core.auth else {
+            return Err(Error::Unsupported { what: "show the settings of an App without one" });
+        };
+        let ask = Ask::get("/app", "/app".to_owned(), Need::Hooks, Priority::Sweep);
+        let answer = match self.core.as_app(app, &ask).await {
+            Err(Error::NotFound { .. }) => return Err(Error::Auth { detail: "there is no such App".to_owned() }),
+            answer => answer?,
+        };
+        let Profile { slug, owner } = decode(&answer)?;
+        let place =
+            if owner.kind == "Organization" { format!("/organizations/{}", owner.login) } else { String::new() };
+        Ok(format!("{}{place}/settings/apps/{slug}", self.core.site.web()))
+    }
+
+    /// Leads the App's own webhook to `url`, where JSON is read that is signed with `secret`.
+    pub async fn lead_hook(&self, url: &str, secret: &SecretString) -> Result<(), Error> {
         const ROUTE: &str = "/app/hook/config";
         let Auth::App(app) = &self.core.auth else {
             return Err(Error::Unsupported { what: "lead a webhook elsewhere without an App" });
         };
         let ask = Ask {
             method: Method::PATCH,
-            body: json!({ "url": url, "content_type": "json" }),
+            body: json!({ "url": url, "content_type": "json", "secret": secret.expose_secret() }),
             change: Some("the App's webhook"),
             ..Ask::get(ROUTE, ROUTE.to_owned(), Need::Hooks, Priority::Sweep)
         };

@@ -24,7 +24,7 @@ pub(super) fn app(call: &Call<'_>) -> Outcome {
             "id": APP_ID, "slug": "simulated", "node_id": view::node_id("App", APP_ID), "client_id": CLIENT_ID,
             "owner": view::user(&at, ORGANIZATION, 9), "name": "Simulated", "description": null,
             "external_url": at.web, "html_url": format!("{}/apps/simulated", at.web), "created_at": SINCE,
-            "updated_at": SINCE, "permissions": permissions.unwrap_or_default(), "events": ["workflow_job"],
+            "updated_at": SINCE, "permissions": permissions.unwrap_or_default(), "events": state.app,
             "installations_count": state.installations.len(),
         }),
     ))

@@ -55,6 +55,8 @@ fn convert(world: &Shared, code: &str) -> Outcome {
     let (at, now) = (world.addresses(), world.now());
     let found = world.state().app_codes.remove(code).filter(|(_, ends)| *ends > now);
     let (manifest, _) = found.ok_or_else(Failure::not_found)?;
+    let events = manifest["default_events"].as_array().into_iter().flatten();
+    world.state().app = Some(events.filter_map(|event| event.as_str().map(str::to_owned)).collect());
     let hook = manifest["hook_attributes"]["url"].as_str();
     if let Some(url) = hook {
         world.add_hook(HookOwner::App, url, HOOK_SECRET, Receiver::Network);

@@ -6,9 +6,9 @@ use super::view;
 use super::{CallView, FaultRule, JobView, RunnerView, ScaleSetView};
 use crate::github::Simulator;
 use crate::github::access::{AppKey, Grant, Token};
-use crate::github::fixture::INSTALLATION_ID;
+use crate::github::fixture::{self, INSTALLATION_ID};
 use crate::github::hook::{Hook, HookOwner, HookWeather, Receiver};
-use crate::github::model::{JobSpec, Runner};
+use crate::github::model::{JobSpec, Repository, Runner, Scope};
 use crate::github::world::World;
 
 impl World {
@@ -150,6 +150,34 @@ impl Simulator {
     /// The App is taken off its organisation; its tokens are worthless.
     pub fn uninstall(&self) {
         self.world.state().installations.remove(&INSTALLATION_ID);
+    }
+
+    /// An account installs the App, under this number; whoever had it before has it no longer.
+    pub fn install(&self, id: u64, account: &str) {
+        let installation = fixture::installed(id, account);
+        self.world.state().installations = [(id, installation)].into();
+    }
+
+    /// Somebody changes which events the App is told of.
+    pub fn subscribe_app(&self, events: &[&str]) {
+        self.world.state().app = Some(events.iter().map(|event| (*event).to_owned()).collect());
+    }
+
+    /// Somebody deletes the App; the next one is made by a manifest.
+    pub fn delete_app(&self) {
+        let mut state = self.world.state();
+        state.app = None;
+        state.installations.clear();
+        state.hooks.retain(|_, hook| hook.owner != HookOwner::App);
+    }
+
+    /// Somebody makes a private repository (`owner/name`).
+    pub fn add_repository(&self, name: &str) {
+        let mut state = self.world.state();
+        let id = state.number();
+        let group = fixture::default_group(Scope::Repository(name.to_owned()));
+        state.groups.push(group);
+        state.repositories.insert(name.to_owned(), Repository { id, name: name.to_owned(), public: false });
     }
 
     /// Gives a person a classic token with these scopes.

@@ -15,6 +15,8 @@ pub(crate) struct State {
     pub(crate) rng: Rng,
     pub(crate) next: u64,
     pub(crate) installations: BTreeMap<u64, Installation>,
+    /// The events that the App is told of; nothing if somebody has deleted it.
+    pub(crate) app: Option<Vec<String>>,
     pub(crate) tokens: BTreeMap<String, Token>,
     /// Organisations and the enterprises they belong to.
     pub(crate) organizations: BTreeMap<String, String>,
