@@ -55,7 +55,10 @@ pub mod annotation {
     /// On an object, with the reason as value: nothing is done about it. On the Secret that holds the ownership key: nothing
     /// is done at all by the operator whose key it is. What an export writes has it until its import is complete.
     pub const HOLD: &str = "hyperfleet.io/hold";
-    /// On the Secret that holds the ownership key: the export that was imported here last, or called off here; it is the past.
+    /// On the Secret that holds the ownership key: the hold under which this fleet was exported from here last.
+    pub const EXPORTED: &str = "hyperfleet.io/exported";
+    /// On the Secret that holds the ownership key: the file that was imported here last, or the hold that was called off here;
+    /// it is the past.
     pub const IMPORTED: &str = "hyperfleet.io/imported";
     /// On an exported object: the object that owns it, as `Kind/name`; uids differ from server to server.
     pub const OWNER: &str = "hyperfleet.io/owner";

@@ -27,6 +27,7 @@ mod survey;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use api::registry::annotation::HOLD;
 use api::{DemandMode, RunnerRegistration, RunnerSource};
 use bytes::Bytes;
 use chassis::{Board, Clock};
@@ -35,7 +36,7 @@ use fleet::job::Tells;
 use fleet::pool::Heard;
 use fleet::source;
 use http::HeaderMap;
-use kube::Client;
+use kube::{Client, ResourceExt};
 use providers::attestor::Attested;
 use providers::platform::{
     Capabilities, Error, Grant, Hint, Job, JobKey, Marker, Mode, Origin, Rejected, Removal, Runner, RunnerOrder,
@@ -43,7 +44,8 @@ use providers::platform::{
 };
 use runtime::{Bell, Cache, Entry, Key, Leadership, Parts};
 use secrecy::SecretString;
-use tokio::sync::{Notify, OnceCell};
+use tokio::sync::Notify;
+use tokio::time::Instant;
 
 pub use dial::{Dial, DialError, over_the_network};
 use figures::Figures;
@@ -72,7 +74,8 @@ struct Shared {
     instance: String,
     posts: Mutex<BTreeMap<Key, Arc<Post>>>,
     levels: Mutex<BTreeMap<Key, Heard>>,
-    marker: OnceCell<Marker>,
+    /// What our runners are called, and when the fleet came off hold before that was read.
+    marker: Mutex<Option<(Option<Instant>, Marker)>>,
     /// Asks for the marker to be looked for.
     unmarked: Notify,
     bell: Bell,
@@ -131,7 +134,7 @@ impl Outposts {
             instance: instance.to_owned(),
             posts: Mutex::default(),
             levels: Mutex::default(),
-            marker: OnceCell::new(),
+            marker: Mutex::default(),
             unmarked: Notify::new(),
             bell: Bell::default(),
             pools: Bell::default(),
@@ -144,8 +147,11 @@ impl Outposts {
         each(sources, &parts.tasks, "outpost", move |key, life| keeper::run(keeper.clone(), key, life));
         let follower = outposts.clone();
         sources.subscribe(move |change| {
-            let generation = |entry: Option<&Entry<RunnerSource>>| entry?.readable()?.metadata.generation;
-            if generation(change.before) != generation(change.after) {
+            let meant = |entry: Option<&Entry<RunnerSource>>| {
+                let source = entry?.readable()?;
+                Some((source.metadata.generation, source.annotations().contains_key(HOLD)))
+            };
+            if meant(change.before) != meant(change.after) {
                 follower.poke(change.key);
             }
             true
@@ -162,12 +168,19 @@ impl Outposts {
     }
 
     /// What our runners' names begin with; none while nobody has made up who we are, which the first connected cluster
-    /// does.
-    pub fn marker(&self) -> Option<&Marker> {
-        if self.0.marker.get().is_none() {
+    /// does, and after a hold until the key that came with it was read.
+    pub fn marker(&self) -> Option<Marker> {
+        let known = self.marked();
+        if known.is_none() {
             self.0.unmarked.notify_one();
         }
-        self.0.marker.get()
+        known
+    }
+
+    fn marked(&self) -> Option<Marker> {
+        let known = lock(&self.0.marker);
+        let (since, marker) = known.as_ref()?;
+        (*since == self.0.leadership.reopened()).then(|| marker.clone())
     }
 
     /// How many jobs a pool's queue session reported last, since when it says so and when it last did; none in other modes

@@ -21,13 +21,15 @@ mod import;
 mod object;
 mod server;
 mod tally;
+mod thaw;
 
 pub use border::alone;
-pub use export::{freeze, gather, home, inhabited, is_held, thaw};
-pub use file::{Export, FileError, Header};
+pub use export::{freeze, gather, home, inhabited, is_held};
+pub use file::{Draft, Export, FileError, Header};
 pub use hold::{Hold, NOTICED};
 pub use import::{Import, Verdict};
 pub use tally::Tally;
+pub use thaw::{Thawed, thaw};
 
 /// Why a fleet was not moved.
 #[derive(Debug, thiserror::Error)]
@@ -52,9 +54,16 @@ impl TransferError {
 
     /// Whether the API server does not let the caller do this.
     fn is_forbidden(&self) -> bool {
-        match self {
-            Self::Server { source, .. } => matches!(&**source, kube::Error::Api(status) if status.is_forbidden()),
-            Self::Refused(_) => false,
-        }
+        self.status().is_some_and(kube::core::Status::is_forbidden)
+    }
+
+    /// Whether somebody else was quicker.
+    fn is_conflict(&self) -> bool {
+        self.status().is_some_and(kube::core::Status::is_conflict)
+    }
+
+    fn status(&self) -> Option<&kube::core::Status> {
+        let Self::Server { source, .. } = self else { return None };
+        if let kube::Error::Api(status) = &**source { Some(status) } else { None }
     }
 }

@@ -128,7 +128,12 @@ fn fresh(now: Timestamp) -> Result<Secret, Fault> {
         |error| Fault::new(Class::Refused, "make the bootstrap authority", "no key can be made").caused_by(error);
     let (certificate, key) = made.map_err(refused)?;
     let entry = |name: &str, text: String| (name.to_owned(), ByteString(text.into_bytes()));
-    let mut secret = Secret { type_: Some("hyperfleet.io/bootstrap-authority".to_owned()), ..Secret::default() };
+    // Whoever applies another one over it, as the manifests of another fleet, would leave machines without whom they believe.
+    let mut secret = Secret {
+        type_: Some("hyperfleet.io/bootstrap-authority".to_owned()),
+        immutable: Some(true),
+        ..Secret::default()
+    };
     secret.metadata.name = Some(SECRET.to_owned());
     secret.data = Some(BTreeMap::from([entry(CERTIFICATE, certificate), entry(KEY, key)]));
     Ok(secret)

@@ -47,7 +47,7 @@ impl Bootstrap {
     pub(super) async fn posting(&self, claim: &MachineClaim, runner: &RunnerWorkload) -> Answer<Posting> {
         let source = Key::new(claim.namespace().unwrap_or_default(), runner.source_ref.name.as_str());
         let outpost = self.outposts().get(&source).ok_or(Denial::Unavailable("its source is not connected"))?;
-        let marker = self.outposts().marker().cloned().ok_or(Denial::Unavailable("nobody knows who we are yet"))?;
+        let marker = self.outposts().marker().ok_or(Denial::Unavailable("nobody knows who we are yet"))?;
         Ok(Posting { outpost, marker, wanted: self.is_wanted(claim).await? })
     }
 

@@ -169,6 +169,8 @@ impl Bootstrap {
             return Err(self.refused("not-bound"));
         };
         let order = match rules::order(&claim, self.0.clock.now()) {
+            // The claim may live on where its fleet went, whatever becomes of it here.
+            Order::End if self.0.hold.is_on() => protocol::Order::GoOn,
             Order::GoOn => protocol::Order::GoOn,
             Order::Drain => protocol::Order::Drain,
             Order::End => protocol::Order::End,

@@ -10,7 +10,7 @@ use kube::Client;
 use super::reach::{namespace_flag, reach};
 use crate::chance::real_chance;
 use crate::print;
-use crate::transfer::{self, Export, NOTICED};
+use crate::transfer::{self, Draft, Export, NOTICED, Thawed};
 
 const LONG_ABOUT: &str =
     "Write everything of a fleet into one file: clusters, templates, sources, pools, jobs and claims with their
@@ -28,6 +28,10 @@ const EXAMPLES: &str = "Examples:
   KUBECONFIG=there.conf hyperfleet import fleet.yaml  bring it there
   hyperfleet export --thaw                            go on here after all";
 
+/// What is said of an export that failed after its first step.
+const STAYS: &str =
+    "nothing was written, and the fleet stays on hold: export again, or end that with `hyperfleet export --thaw`";
+
 pub(super) fn command() -> Command {
     let output = Arg::new("output")
         .long("output")
@@ -35,7 +39,7 @@ pub(super) fn command() -> Command {
         .value_name("FILE")
         .value_parser(value_parser!(PathBuf))
         .required_unless_present("thaw")
-        .help("File to write; it must not exist");
+        .help("File to write, which must not exist; - for standard output");
     let everywhere = Arg::new("all-namespaces")
         .long("all-namespaces")
         .short('A')
@@ -79,17 +83,9 @@ async fn export(matches: &ArgMatches, client: &Client, namespace: &str) -> anyho
         None => transfer::home(client).await?,
     };
     if matches.get_flag("thaw") {
-        let ended = transfer::thaw(client, &home).await?;
-        return Ok(if ended {
-            "The hold has ended: the fleet goes on here. An export of it must not be imported any more.\n".to_owned()
-        } else {
-            format!("The fleet of the operator in namespace {home} is not on hold; nothing was changed.\n")
-        });
+        return Ok(thawed(&transfer::thaw(client, &home).await?, &home));
     }
     let path = matches.get_one::<PathBuf>("output").expect("clap demands it");
-    if path.exists() {
-        bail!("{} exists, and is not written over: name another file, or remove it", path.display());
-    }
     let chosen = (!matches.get_flag("all-namespaces")).then_some(namespace);
     transfer::inhabited(client, chosen).await?;
     if !matches.get_flag("freeze") && !transfer::is_held(client, &home).await? {
@@ -100,17 +96,47 @@ async fn export(matches: &ArgMatches, client: &Client, namespace: &str) -> anyho
     }
     // A fleet that is not exported after all has not been on hold for nothing.
     transfer::alone(client, chosen).await?;
+    let draft = (path.as_os_str() != "-").then(|| Draft::begin(path)).transpose()?;
     let (id, _) = transfer::freeze(client, &home, &real_chance()).await?;
     // Also if it was before: that may have been a moment ago.
     print::note(&format!("The fleet is on hold (export {id}). Waiting until everybody has noticed ..."));
     tokio::time::sleep(NOTICED).await;
     let gathered = transfer::gather(client, &home, &id, chosen, Clock::system()).await;
-    let (export, notes) = gathered.context("nothing was written; the fleet stays on hold")?;
+    let (export, notes) = gathered.context(STAYS)?;
     for note in notes {
         print::note(&note);
     }
-    export.write(path).context("the export was not written; the fleet stays on hold")?;
+    let Some(draft) = draft else { return Ok(export.text()) };
+    draft.finish(&export).context(STAYS)?;
     Ok(told(&export, path))
+}
+
+/// What became of a hold, in words.
+fn thawed(thawed: &Thawed, home: &str) -> String {
+    let Thawed { ended, freed, left, unseen } = thawed;
+    let mut said = Vec::new();
+    if *ended {
+        said.push(
+            "The hold has ended: the fleet goes on here. An export of it must not be imported any more.\n".to_owned(),
+        );
+    } else if *freed == 0 && left.is_empty() {
+        said.push(format!("The fleet of the operator in namespace {home} is not on hold; nothing was changed.\n"));
+    }
+    if *freed > 0 {
+        said.push(format!("{freed} objects that an export was applied to are not on hold any more.\n"));
+    }
+    if !left.is_empty() {
+        said.push(
+            "These were made by whoever applied the export, with no status. They stay on hold: delete them.\n"
+                .to_owned(),
+        );
+        said.extend(left.iter().map(|place| format!("  {place}\n")));
+    }
+    let unseen = unseen.iter();
+    said.extend(
+        unseen.map(|kind| format!("You may not list {kind}s everywhere: some may still be on hold by themselves.\n")),
+    );
+    said.concat()
 }
 
 fn told(export: &Export, path: &std::path::Path) -> String {

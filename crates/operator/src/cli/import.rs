@@ -58,6 +58,9 @@ pub(super) async fn run(matches: &ArgMatches) -> anyhow::Result<()> {
         Verdict::Begun => print::note(&format!("Export {id} is here in part; going on.")),
         Verdict::New => print::note(&format!("Nothing stands in the way of export {id}.")),
     }
+    for note in import.lapsed().await? {
+        print::note(&note);
+    }
     if matches.get_flag("dry-run") {
         let counts = export.counts();
         let lines: Vec<String> = counts.iter().map(|(kind, count)| format!("  {kind:26} {count}\n")).collect();

@@ -1,7 +1,7 @@
 //! Looks after `HypervisorClusters`: connects them, and says whether they can be used.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use api::{
     Condition, HypervisorCluster, HypervisorClusterStatus, HypervisorMachineTemplate, MachineClaim, ObjectRef, Reason,
@@ -14,7 +14,7 @@ use reconcile::{Class, Fault, Plan, Violation};
 use runtime::host::Host;
 use runtime::rbac::{Rule, Scope};
 use runtime::{Cache, Controller, Driver, Key, Severity, Writer};
-use tokio::sync::OnceCell;
+use tokio::time::Instant;
 
 use super::going::Going;
 use crate::Duty;
@@ -103,7 +103,8 @@ pub struct HypervisorClusters {
     /// The namespace of the ownership key.
     home: String,
     chance: Chance,
-    ownership: Arc<OnceCell<Ownership>>,
+    /// Who we are, and when the fleet came off hold before that was read.
+    ownership: Mutex<Option<(Option<Instant>, Ownership)>>,
 }
 
 /// A cluster as it is, with what a connection is made from.
@@ -122,18 +123,24 @@ impl HypervisorClusters {
             client: client.clone(),
             home: home.to_owned(),
             chance,
-            ownership: Arc::default(),
+            ownership: Mutex::default(),
         }
     }
 
-    /// Who we are on hypervisors; the message if that is lost.
-    async fn ownership(&self) -> Result<Result<&Ownership, String>, Fault> {
-        if let Some(known) = self.ownership.get() {
+    /// Who we are on hypervisors; the message if that is lost. A hold that ended may have brought another key.
+    async fn ownership(&self) -> Result<Result<Ownership, String>, Fault> {
+        let since = self.sites.leadership().reopened();
+        let known = self.ownership.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((_, known)) = known.filter(|(read, _)| *read == since) {
             return Ok(Ok(known));
         }
         let machines_exist = self.sources.claims.all().iter().any(|claim| cluster_of(claim).is_some());
         match Ownership::load(&self.client, &self.home, machines_exist, &self.chance).await? {
-            Ok(ownership) => Ok(Ok(self.ownership.get_or_init(async || ownership).await)),
+            Ok(ownership) => {
+                let known = Some((since, ownership.clone()));
+                *self.ownership.lock().unwrap_or_else(PoisonError::into_inner) = known;
+                Ok(Ok(ownership))
+            }
             Err(error) => Ok(Err(error.to_string())),
         }
     }
@@ -157,7 +164,7 @@ impl Controller for HypervisorClusters {
     async fn observe(&self, cluster: Arc<HypervisorCluster>) -> Result<Observed, Fault> {
         let key = Key::of(&cluster.metadata);
         let login = match self.ownership().await? {
-            Ok(ownership) => Ok(self.secrets.login(&cluster, ownership).await?),
+            Ok(ownership) => Ok(self.secrets.login(&cluster, &ownership).await?),
             Err(lost) => Err(lost),
         };
         let on_it = |claim: &Arc<MachineClaim>| cluster_of(claim).as_ref() == Some(&key);

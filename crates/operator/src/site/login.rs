@@ -93,7 +93,7 @@ impl Secrets {
             Credentials::Password { user: name, password: secret }
         };
         let trust = trust(cluster, bundle.as_ref());
-        let settings = fingerprint(cluster, &credentials, bundle.as_ref());
+        let settings = fingerprint(cluster, &credentials, bundle.as_ref(), ownership);
         let owner = ownership.keyring(cluster);
         Ok(Login::Complete(Box::new(Complete { credentials, trust, owner, settings })))
     }
@@ -153,8 +153,13 @@ fn trust(cluster: &HypervisorCluster, bundle: Option<&SecretString>) -> Trust {
     }
 }
 
-/// Where the connection goes, apart from as whom and what for: `place/rest`, each a hash.
-fn fingerprint(cluster: &HypervisorCluster, credentials: &Credentials, bundle: Option<&SecretString>) -> Settings {
+/// Where the connection goes and whose machines it knows, apart from as whom and what for: `place/rest`, each a hash.
+fn fingerprint(
+    cluster: &HypervisorCluster,
+    credentials: &Credentials,
+    bundle: Option<&SecretString>,
+    ownership: &Ownership,
+) -> Settings {
     let spec = &cluster.spec;
     let proxmox = spec.proxmox.as_ref();
     let seeds = proxmox.and_then(|proxmox| proxmox.iso_storage.as_ref());
@@ -166,7 +171,7 @@ fn fingerprint(cluster: &HypervisorCluster, credentials: &Credentials, bundle: O
         Credentials::Token { secret, .. } => secret,
         Credentials::Password { password, .. } => password,
     };
-    let place = hash(&[&place, &bundle]);
+    let place = hash(&[&place, &bundle, &ownership.fingerprint()]);
     let rest = hash(&[credentials.identity(), secret.expose_secret(), &usage]);
     Settings(format!("{place}/{rest}"))
 }

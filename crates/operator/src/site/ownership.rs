@@ -135,6 +135,12 @@ impl Ownership {
         secret
     }
 
+    /// Tells this key from every other, and nothing about it.
+    pub(super) fn fingerprint(&self) -> String {
+        let told = Sha256::new().chain_update(self.operator.as_str()).chain_update(self.key.expose_secret());
+        hex::encode(&told.finalize())
+    }
+
     /// Signs and verifies what is ours on one cluster.
     pub fn keyring(&self, cluster: &HypervisorCluster) -> Keyring {
         Keyring::new(self.operator.clone(), cluster_id(cluster), self.key.expose_secret().to_vec().into())

@@ -2,7 +2,8 @@
 //!
 //! Clusters and templates may be shared between namespaces, and the ownership key is for all of them. Where the fleet goes,
 //! machines of claims that stayed behind would carry valid marks that no claim knows: those are orphans, and removed. So
-//! nothing may refer from one side of the border to the other.
+//! nothing may refer from one side of the border to the other. And since a hold is on all that the key is for, nothing that has
+//! a machine may stay behind at all: nobody would look after it any more.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +11,10 @@ use kube::Client;
 use serde_json::Value;
 
 use super::TransferError;
+use super::export::has_machine;
 use super::object::Place;
 use super::server::Server;
+use crate::site::OWNERSHIP;
 
 /// Kinds that refer across namespaces, or are referred to.
 const KINDS: &[&str] = &["HypervisorCluster", "HypervisorMachineTemplate", "RunnerPool", "MachineClaim"];
@@ -45,7 +48,29 @@ pub async fn alone(client: &Client, namespace: Option<&str>) -> Result<Option<St
         }
     }
     let crossings = crossings(&objects, namespace);
-    if crossings.is_empty() { Ok(None) } else { Err(split(namespace, &crossings)) }
+    if !crossings.is_empty() {
+        return Err(split(namespace, &crossings));
+    }
+    let others = others(&objects, namespace);
+    if others.is_empty() {
+        return Ok(None);
+    }
+    match server.homes(OWNERSHIP).await {
+        Ok(homes) if homes.len() < 2 => Err(split(namespace, &others)),
+        Err(error) if !error.is_forbidden() => Err(error),
+        // They may be another operator's.
+        Ok(_) | Err(_) => Ok(Some(format!(
+            "Claims of other namespaces have machines, too, and it was not checked whose they are: if the operator of {namespace} \
+             looks after them, do not import the file, and export with --all-namespaces."
+        ))),
+    }
+}
+
+/// Claims outside of a namespace that have a machine, in words.
+fn others(objects: &[Value], namespace: &str) -> Vec<String> {
+    let claims = objects.iter().filter(|object| object["kind"] == "MachineClaim" && has_machine(object));
+    let places = claims.filter_map(Place::of).filter(|place| place.namespace != namespace);
+    places.map(|place| format!("{place} has a machine under the same key")).collect()
 }
 
 /// Why a namespace is not exported alone.
@@ -54,8 +79,8 @@ fn split(namespace: &str, crossings: &[String]) -> TransferError {
     let more = if more == 0 { String::new() } else { format!(", and {more} more do the like") };
     let shown: Vec<&str> = crossings.iter().take(SHOWN).map(String::as_str).collect();
     TransferError::refused(format!(
-        "namespace {namespace} is only a part of its fleet: {}{more}. Machines of the part that stays would be taken for \
-         forsaken where the other goes, and destroyed: export all of it with --all-namespaces",
+        "namespace {namespace} is only a part of its fleet: {}{more}. Machines of the part that stays would be looked after by \
+         nobody, or taken for forsaken where the other goes, and destroyed: export all of it with --all-namespaces",
         shown.join(", ")
     ))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use api::MachineClaim;
-use api::registry::annotation::{HOLD, IMPORTED};
+use api::registry::annotation::{EXPORTED, HOLD};
 use chassis::Clock;
 use kube::Client;
 use providers::hex;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::TransferError;
 use super::border::alone;
-use super::file::{Export, Header};
+use super::file::{Export, Header, Labels};
 use super::object::{KINDS, Place, annotation, held_for, hold, pack, pack_secret, secrets_of};
 use super::server::Server;
 use crate::bootstrap::AUTHORITY;
@@ -51,18 +51,30 @@ pub async fn freeze(client: &Client, home: &str, chance: &Chance) -> Result<(Str
         let mut fresh = json!(Ownership::fresh(chance));
         fresh["apiVersion"] = json!("v1");
         fresh["kind"] = json!("Secret");
-        fresh["metadata"] = json!({ "name": OWNERSHIP, "namespace": home, "annotations": { HOLD: hold(&id) } });
+        fresh["metadata"] = json!({ "name": OWNERSHIP, "namespace": home, "annotations": marks(&id) });
         let (made, is_new) = server.create(&place, &fresh).await?;
         let known = held_for(&made).map(str::to_owned);
         return known.map(|id| (id, is_new)).ok_or_else(|| {
             TransferError::refused(format!("{place} was made by somebody else in this moment: try again"))
         });
     };
-    if let Some(id) = held_for(&secret) {
-        return Ok((id.to_owned(), false));
+    match held_for(&secret) {
+        Some(id) if annotation(&secret, EXPORTED) == Some(id) => return Ok((id.to_owned(), false)),
+        Some(_) => {
+            return Err(TransferError::refused(
+                "the fleet here is on hold because it is being moved here, or because an export was applied here by hand: \
+                 complete that with `hyperfleet import` of its file first",
+            ));
+        }
+        None => {}
     }
-    server.merge(&place, &secret, json!({ "metadata": { "annotations": { HOLD: hold(&id) } } })).await?;
+    server.merge(&place, &secret, json!({ "metadata": { "annotations": marks(&id) } })).await?;
     Ok((id, true))
+}
+
+/// What the key of a fleet has that is exported.
+fn marks(id: &str) -> Value {
+    json!({ HOLD: hold(id), EXPORTED: id })
 }
 
 /// Refuses to make a key for a fleet that has one, or had one: no machine of it would be known by another. It is the
@@ -94,7 +106,7 @@ fn elsewhere(home: &str, homes: &[String]) -> TransferError {
 }
 
 /// The key of the fleet of the operator in this namespace. Where there is none, there is no fleet that could be on hold or not.
-async fn key(server: &Server, home: &str) -> Result<Value, TransferError> {
+pub(super) async fn key(server: &Server, home: &str) -> Result<Value, TransferError> {
     let place = Place::secret(home, OWNERSHIP);
     if let Some(secret) = server.get(&place).await? {
         return Ok(secret);
@@ -136,7 +148,7 @@ fn undefined(kind: &str) -> TransferError {
 }
 
 /// Whether a claim has a machine, as the operator judges it; one that cannot be read may have.
-fn has_machine(claim: &Value) -> bool {
+pub(super) fn has_machine(claim: &Value) -> bool {
     serde_json::from_value::<MachineClaim>(claim.clone()).map_or(true, |claim| cluster_of(&claim).is_some())
 }
 
@@ -144,19 +156,6 @@ fn has_machine(claim: &Value) -> bool {
 pub async fn is_held(client: &Client, home: &str) -> Result<bool, TransferError> {
     let secret = key(&Server(client.clone()), home).await?;
     Ok(annotation(&secret, HOLD).is_some())
-}
-
-/// Ends the hold on the fleet of the operator in this namespace; whether there was one. An error if it has no fleet.
-pub async fn thaw(client: &Client, home: &str) -> Result<bool, TransferError> {
-    let (server, place) = (Server(client.clone()), Place::secret(home, OWNERSHIP));
-    let secret = key(&server, home).await?;
-    if annotation(&secret, HOLD).is_none() {
-        return Ok(false);
-    }
-    // From now on the export is the past: brought here after all, it would undo what happens next.
-    let past = held_for(&secret).map_or_else(|| secret["metadata"]["annotations"][IMPORTED].clone(), |id| json!(id));
-    server.merge(&place, &secret, json!({ "metadata": { "annotations": { HOLD: null, IMPORTED: past } } })).await?;
-    Ok(true)
 }
 
 /// Everything of a fleet that is on hold under `id`, in one namespace or in all, and what is to be said of it: Secrets that
@@ -192,8 +191,32 @@ pub async fn gather(
     }
     let header =
         Header { id: id.to_owned(), home: home.to_owned(), made: clock.now().to_string(), version: VERSION.to_owned() };
+    let namespaces = labels(&server, objects.iter().chain(&secrets), &mut notes).await?;
     let objects = objects.iter().map(|object| pack(object, id)).collect();
-    Ok((Export { header, secrets, objects }, notes))
+    Ok((Export { header, namespaces, secrets, objects }, notes))
+}
+
+/// The labels of the namespaces that these are in: grants are given by them.
+async fn labels(
+    server: &Server,
+    objects: impl Iterator<Item = &Value>,
+    notes: &mut Vec<String>,
+) -> Result<Labels, TransferError> {
+    let names: BTreeSet<String> = objects.filter_map(Place::of).map(|place| place.namespace).collect();
+    let mut labels = Labels::new();
+    for name in names {
+        match server.labels(&name).await {
+            Ok(found) => {
+                labels.insert(name, found.unwrap_or_default());
+            }
+            Err(error) if error.is_forbidden() => notes.push(format!(
+                "The labels of Namespace {name} are not in the file, since you may not read it: see to it that it has those \
+                 that grants ask for where the fleet goes."
+            )),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(labels)
 }
 
 fn secret_of(secret: &Value, place: &Place, key: &Place, id: &str) -> Value {

@@ -1,15 +1,21 @@
 //! The file of an export: manifests, as `kubectl` reads them, after a `ConfigMap` that says what they are.
 //!
-//! It is for people too, so it is YAML, a document for each object. It holds secrets: nobody but its owner can read it, and
-//! nothing that is there is written over.
+//! It is for people to read, so it is YAML, a document for each object. It is not for them to change: a digest of all that it
+//! says stands in the first document, so that a file that was cut off or edited is not taken for the fleet.
+//!
+//! It holds secrets: nobody but its owner can read it, and nothing that is there is written over.
+
+mod draft;
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::Path;
 
+use providers::hex;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+pub use draft::Draft;
 
 use super::object::{KINDS, Place, SECRET};
 use crate::manifest;
@@ -25,14 +31,19 @@ const PREFACE: &str = "\
 # fleet has moved.
 #
 # To move the fleet, say `hyperfleet import FILE`. `kubectl apply` of it harms nothing and moves nothing: everything here is
-# on hold until it was imported.
+# on hold until it was imported. It cannot be changed: an import refuses a file that is not as it was written.
 ";
+
+/// Labels, by namespace.
+pub(super) type Labels = BTreeMap<String, BTreeMap<String, String>>;
 
 /// Everything of a fleet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Export {
     /// What it is.
     pub header: Header,
+    /// The labels of the namespaces that it lives in.
+    pub(super) namespaces: Labels,
     /// The Secrets that belong to it, those of its operator among them.
     pub(super) secrets: Vec<Value>,
     /// The objects, each after those that it refers to.
@@ -75,19 +86,9 @@ pub enum FileError {
     /// It is of another version.
     #[error("the file has format {0}, and this version reads format {FORMAT}: use the version that wrote it")]
     Format(String),
-    /// Something is missing, or too much.
-    #[error(
-        "the file says that it has {said} of {kind} and has {found}: it is not complete, or was changed. Export again; if \
-         you changed it, change data.{kind} of its first object too"
-    )]
-    Count {
-        /// Of what.
-        kind: String,
-        /// How many there should be.
-        said: String,
-        /// How many there are.
-        found: usize,
-    },
+    /// Something is missing, too much or different.
+    #[error("the file does not say what was exported: it is not complete, or was changed. Export again")]
+    Changed,
     /// Something does not belong there.
     #[error("document {0} of the file is nothing that an export has: {1}")]
     Strange(usize, String),
@@ -105,10 +106,25 @@ impl Export {
         counts
     }
 
+    /// Tells this file from every other, those of the same hold among them.
+    pub fn identity(&self) -> String {
+        format!("{}/{}", self.header.id, self.digest())
+    }
+
+    /// A digest of everything in it that counts.
+    fn digest(&self) -> String {
+        let Self { header: Header { id, home, made: _, version: _ }, namespaces, secrets, objects } = self;
+        let all = json!([FORMAT, id, home, namespaces, secrets, objects]);
+        hex::encode(&Sha256::digest(all.to_string()))
+    }
+
     /// The file's text.
     pub fn text(&self) -> String {
         let Header { id, home, made, version } = &self.header;
-        let mut entries = json!({ "format": FORMAT, "id": id, "made": made, "version": version });
+        let namespaces = json!(self.namespaces).to_string();
+        let mut entries = json!({
+            "format": FORMAT, "id": id, "made": made, "version": version, "namespaces": namespaces, "digest": self.digest(),
+        });
         for (kind, count) in self.counts() {
             entries[kind] = json!(count.to_string());
         }
@@ -118,27 +134,6 @@ impl Export {
         let all = std::iter::once(&first).chain(&self.secrets).chain(&self.objects);
         let documents: Vec<String> = all.map(|object| format!("---\n{}", document(object))).collect();
         format!("{PREFACE}{}", documents.concat())
-    }
-
-    /// Writes the file, for its owner alone; all of it or nothing.
-    pub fn write(&self, path: &Path) -> Result<(), FileError> {
-        let refused = |what: &str| {
-            let said = format!("{what} {}", path.display());
-            move |error| FileError::Refused(said, error)
-        };
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-        let mut file = match file {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(FileError::Exists(path.display().to_string()));
-            }
-            file => file.map_err(refused("create"))?,
-        };
-        let written = file.write_all(self.text().as_bytes()).and_then(|()| file.sync_all());
-        written.map_err(|error| {
-            // Half of it would be taken for all of it by who does not read on.
-            let _ = std::fs::remove_file(path);
-            refused("write")(error)
-        })
     }
 
     /// Reads the file.
@@ -160,15 +155,18 @@ impl Export {
         let first = documents.next().filter(|first| first["kind"] == "ConfigMap" && first["metadata"]["name"] == NAME);
         let Some(first) = first else { return Err(FileError::Other) };
         let entry = |name: &str| first["data"][name].as_str().unwrap_or_default().to_owned();
-        if entry("format") != FORMAT {
-            return Err(FileError::Format(entry("format")));
+        match entry("format").as_str() {
+            FORMAT => {}
+            "" => return Err(FileError::Changed),
+            other => return Err(FileError::Format(other.to_owned())),
         }
         let home = first["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
         let header = Header { id: entry("id"), home, made: entry("made"), version: entry("version") };
         if header.id.is_empty() || header.home.is_empty() {
             return Err(FileError::Other);
         }
-        let mut export = Self { header, secrets: Vec::new(), objects: Vec::new() };
+        let namespaces = serde_json::from_str(&entry("namespaces")).map_err(|_| FileError::Changed)?;
+        let mut export = Self { header, namespaces, secrets: Vec::new(), objects: Vec::new() };
         for (number, document) in documents.enumerate() {
             match Place::of(&document).map(|place| place.kind) {
                 Some(kind) if kind == SECRET => export.secrets.push(document),
@@ -179,13 +177,7 @@ impl Export {
         }
         let rank = |object: &Value| KINDS.iter().position(|kind| object["kind"] == *kind);
         export.objects.sort_by_key(rank);
-        for (kind, found) in export.counts() {
-            let said = entry(kind);
-            if said != found.to_string() {
-                return Err(FileError::Count { kind: kind.to_owned(), said, found });
-            }
-        }
-        Ok(export)
+        if entry("digest") == export.digest() { Ok(export) } else { Err(FileError::Changed) }
     }
 }
 

@@ -3,6 +3,9 @@
 //! The mark is on the Secret with the ownership key. Without that key nothing can be taken for ours, and with it comes the
 //! mark: whatever brings the one brings the other, also a `kubectl apply`. Every process asks for it, since it must not need
 //! more rights than it has, and acts only when it knows the answer. What machines need to live on goes on all the same.
+//!
+//! Who deletes the key of a fleet that has moved does not end its hold: processes that run have the key in memory, and would
+//! destroy what works elsewhere. One that starts later has no key, and knows no machine.
 
 use std::time::Duration;
 
@@ -83,16 +86,38 @@ impl Hold {
     }
 }
 
+/// How the key was found.
+enum Sight {
+    /// With the mark, for this reason.
+    Held(String),
+    /// Without it.
+    Free,
+    /// Not at all.
+    Gone,
+}
+
+impl Sight {
+    fn of(found: Option<&Secret>) -> Self {
+        let Some(secret) = found else { return Self::Gone };
+        secret.annotations().get(HOLD).map_or(Self::Free, |why| Self::Held(why.clone()))
+    }
+}
+
+/// What was told of a hold.
+#[derive(Default)]
+struct Told {
+    began: bool,
+    /// That its key is gone.
+    gone: bool,
+}
+
 async fn follow(door: &Board<Door>, secrets: &Api<Secret>) {
-    let mut told = false;
+    let mut told = Told::default();
     loop {
         match secrets.get_opt(OWNERSHIP).await {
-            Ok(found) => {
-                let why = found.and_then(|secret| secret.annotations().get(HOLD).cloned());
-                turn(door, why.as_deref(), &mut told);
-            }
+            Ok(found) => turn(door, Sight::of(found.as_ref()), &mut told),
             // Whoever may not read the key cannot act with it, and has nothing to hold back.
-            Err(kube::Error::Api(status)) if status.code == 403 && !told => turn(door, None, &mut told),
+            Err(kube::Error::Api(status)) if status.code == 403 && !told.began => turn(door, Sight::Free, &mut told),
             // Before the first answer, nobody may act; later, what was true a moment ago still is.
             Err(error) => tracing::debug!(%error, "whether the fleet is on hold cannot be told"),
         }
@@ -104,20 +129,33 @@ fn shut(door: &Board<Door>) -> bool {
     door.change_if(|door| std::mem::replace(door, Door::Shut) != Door::Shut)
 }
 
-fn turn(door: &Board<Door>, why: Option<&str>, told: &mut bool) {
-    if let Some(why) = why {
-        if shut(door) || !*told {
-            tracing::warn!(
-                why,
-                "this fleet is on hold: no machine is made, changed or destroyed. If it is being moved here, complete that \
-                 with `hyperfleet import`; if the move is called off, say `hyperfleet export --thaw`"
-            );
+fn turn(door: &Board<Door>, key: Sight, told: &mut Told) {
+    match key {
+        Sight::Held(why) => {
+            if shut(door) || !told.began {
+                tracing::warn!(
+                    why,
+                    "this fleet is on hold: no machine is made, changed or destroyed. If it is being moved here, complete that \
+                     with `hyperfleet import`; if the move is called off, say `hyperfleet export --thaw`"
+                );
+            }
+            *told = Told { began: true, gone: false };
         }
-        *told = true;
-        return;
+        Sight::Gone if door.get() == Door::Shut => {
+            if !std::mem::replace(&mut told.gone, true) {
+                tracing::warn!(
+                    "Secret {OWNERSHIP} was deleted while this fleet was on hold, and it stays on hold: if the fleet has moved, \
+                     stop this operator; if it has not, restore the Secret from a backup"
+                );
+            }
+        }
+        Sight::Gone | Sight::Free => open(door, told),
     }
-    let opened = if *told { Door::OpenSince(Instant::now()) } else { Door::Open };
-    if door.change_if(|door| !door.is_open() && !std::mem::replace(door, opened).is_open()) && *told {
+}
+
+fn open(door: &Board<Door>, told: &Told) {
+    let opened = if told.began { Door::OpenSince(Instant::now()) } else { Door::Open };
+    if door.change_if(|door| !door.is_open() && !std::mem::replace(door, opened).is_open()) && told.began {
         tracing::info!("this fleet is not on hold any more");
     }
 }
@@ -128,17 +166,32 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_has_waited_for_a_hold_to_end_knows_that_others_may_have_acted() {
-        let (door, mut told) = (Board::new(Door::Unknown), false);
+        let (door, mut told) = (Board::new(Door::Unknown), Told::default());
         let hold = Hold(Some(door.reader()));
         assert!(hold.is_on(), "nobody knows yet");
         assert!(tokio::time::timeout(PERIOD, hold.known()).await.is_err());
-        turn(&door, None, &mut told);
+        turn(&door, Sight::Free, &mut told);
         assert_eq!(door.get(), Door::Open);
         hold.known().await;
-        turn(&door, Some("export 1"), &mut told);
+        turn(&door, Sight::Held("export 1".into()), &mut told);
         assert!(hold.is_on());
-        turn(&door, None, &mut told);
+        turn(&door, Sight::Free, &mut told);
         assert_eq!(door.get(), Door::OpenSince(Instant::now()));
         assert!(!hold.is_on() && !Hold::never().is_on());
+    }
+    #[tokio::test(start_paused = true)]
+    async fn a_key_that_is_gone_does_not_end_its_hold() {
+        let (door, mut told) = (Board::new(Door::Unknown), Told::default());
+        turn(&door, Sight::Gone, &mut told);
+        assert_eq!(door.get(), Door::Open, "a new installation makes its key");
+        turn(&door, Sight::Held("export 1".into()), &mut told);
+        for _ in 0..3 {
+            turn(&door, Sight::Gone, &mut told);
+            assert_eq!(door.get(), Door::Shut);
+        }
+        turn(&door, Sight::Held("export 1".into()), &mut told);
+        assert_eq!(door.get(), Door::Shut);
+        turn(&door, Sight::Free, &mut told);
+        assert_eq!(door.get(), Door::OpenSince(Instant::now()), "it is back, without its mark");
     }
 }

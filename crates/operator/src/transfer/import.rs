@@ -6,6 +6,7 @@
 
 mod check;
 mod fit;
+mod grants;
 
 use std::collections::BTreeMap;
 
@@ -17,8 +18,8 @@ use serde_json::{Value, json};
 use self::fit::{Fit, fit};
 use super::file::Export;
 use super::hold::NOTICED;
-use super::object::{KINDS, Place, annotation, hold, owner_of, reference, renumber, unpack};
-use super::server::Server;
+use super::object::{KINDS, Place, annotation, hold, lost, owner_of, reference, renumber, unpack};
+use super::server::{Server, TRIES, contended};
 use super::tally::{Fate, Tally};
 use super::{TransferError, object};
 use crate::bootstrap::AUTHORITY;
@@ -26,9 +27,6 @@ use crate::site::OWNERSHIP;
 
 /// Writes that are under way at the same time.
 const AT_ONCE: usize = 16;
-
-/// How often a write is made that somebody else was quicker than.
-const TRIES: u32 = 5;
 
 /// A fleet about to be brought somewhere.
 pub struct Import<'a> {
@@ -65,7 +63,7 @@ impl<'a> Import<'a> {
         let mut tally = Tally::default();
         if self.makes_namespaces {
             for namespace in self.namespaces() {
-                self.server.make_namespace(&namespace).await?;
+                self.server.make_namespace(&namespace, self.export.namespaces.get(&namespace)).await?;
             }
         }
         let is_new = self.seize().await?;
@@ -87,8 +85,8 @@ impl<'a> Import<'a> {
         let on_hold = known.iter().filter(|(_, live)| annotation(live, HOLD).is_some());
         let releasing: Vec<_> = on_hold.map(|(place, live)| self.release(place, live)).collect();
         stream::iter(releasing).buffer_unordered(AT_ONCE).try_collect::<Vec<()>>().await?;
-        let marks = json!({ "metadata": { "annotations": { HOLD: null, IMPORTED: self.export.header.id } } });
-        self.change(&self.key(), |_| Some(marks.clone())).await?;
+        let marks = json!({ "metadata": { "annotations": { HOLD: null, IMPORTED: self.export.identity() } } });
+        self.server.change(&self.key(), |_| Some(marks.clone())).await?;
         Ok(tally)
     }
 
@@ -145,8 +143,13 @@ impl<'a> Import<'a> {
         if let Some(problem) = self.secret_here(secret).await? {
             return Err(TransferError::refused(problem));
         }
-        self.server.merge(&place, &live, json!({ "data": wanted["data"] })).await?;
-        Ok(Fate::Completed)
+        // It cannot be changed.
+        self.server.delete(&place).await?;
+        let (live, _) = self.server.create(&place, &wanted).await?;
+        if live["data"] == wanted["data"] {
+            return Ok(Fate::Completed);
+        }
+        Err(TransferError::refused(format!("{place} was made anew by the operator here in this moment: import again")))
     }
 
     /// Puts an object here, with its status.
@@ -169,13 +172,11 @@ impl<'a> Import<'a> {
                     live = changed;
                     fate = if is_new { Fate::Made } else { Fate::Completed };
                 }
-                Err(error) if is_conflict(&error) => live = self.read(&place).await?,
+                Err(error) if error.is_conflict() => live = self.read(&place).await?,
                 Err(error) => return Err(error),
             }
         }
-        Err(TransferError::refused(format!(
-            "{place} is changed by somebody else all the time: stop who does, and try again"
-        )))
+        Err(contended(&place))
     }
 
     /// Writes one thing that an object lacks; nothing if it lacks none.
@@ -194,11 +195,16 @@ impl<'a> Import<'a> {
             let patch = json!({ "metadata": entries.collect::<serde_json::Map<_, _>>() });
             return self.server.merge(place, live, patch).await.map(Some);
         }
+        if lost(&wanted["spec"], &live["spec"], "spec").is_some() {
+            let changed = self.server.merge(place, live, json!({ "spec": wanted["spec"] })).await?;
+            return kept(place, "spec", &wanted["spec"], changed).map(Some);
+        }
         let Some(status) = self.status(packed, live, known) else { return Ok(None) };
-        if live.get("status") == Some(&status) {
+        if lost(&status, &live["status"], "status").is_none() {
             return Ok(None);
         }
-        self.server.status(place, live, &status).await.map(Some)
+        let changed = self.server.status(place, live, &status).await?;
+        kept(place, "status", &status, changed).map(Some)
     }
 
     /// The status that an object has here.
@@ -229,23 +235,7 @@ impl<'a> Import<'a> {
             self.server.delete(place).await?;
         }
         let marks = json!({ "metadata": { "annotations": { HOLD: null, OWNER: null, DELETING: null } } });
-        self.change(place, |live| annotation(live, HOLD).map(|_| marks.clone())).await
-    }
-
-    /// Changes an object as it is now, if there is something to change; one that is gone needs no change.
-    async fn change(&self, place: &Place, patch: impl Fn(&Value) -> Option<Value>) -> Result<(), TransferError> {
-        for _ in 0..TRIES {
-            let Some(live) = self.server.get(place).await? else { return Ok(()) };
-            let Some(patch) = patch(&live) else { return Ok(()) };
-            match self.server.merge(place, &live, patch).await {
-                Ok(_) => return Ok(()),
-                Err(error) if is_conflict(&error) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Err(TransferError::refused(format!(
-            "{place} is changed by somebody else all the time: stop who does, and try again"
-        )))
+        self.server.change(place, |live| annotation(live, HOLD).map(|_| marks.clone())).await
     }
 
     async fn read(&self, place: &Place) -> Result<Value, TransferError> {
@@ -254,11 +244,12 @@ impl<'a> Import<'a> {
     }
 }
 
-fn is_conflict(error: &TransferError) -> bool {
-    match error {
-        TransferError::Server { source, .. } => {
-            matches!(&**source, kube::Error::Api(status) if status.is_conflict())
-        }
-        TransferError::Refused(_) => false,
-    }
+/// What a write has made of an object, if the server has kept all of it.
+fn kept(place: &Place, field: &str, wanted: &Value, changed: Value) -> Result<Value, TransferError> {
+    let Some(field) = lost(wanted, &changed[field], field) else { return Ok(changed) };
+    Err(TransferError::refused(format!(
+        "the API server does not keep {field} of {place}: its definition of {} is another version's. Install those of this \
+         version with `hyperfleet crds | kubectl apply --server-side -f -`, and import again",
+        place.kind
+    )))
 }

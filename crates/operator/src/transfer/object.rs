@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use api::registry::annotation::{DELETING, HOLD, IMPORTED, OWNER};
+use api::registry::annotation::{DELETING, EXPORTED, HOLD, IMPORTED, OWNER};
 use api::registry::{API_VERSION, GROUP, VERSION};
 use kube::api::ApiResource;
 use kube::core::GroupVersionKind;
+use runtime::STALLED;
 use serde_json::{Map, Value, json};
 
 /// The kinds of a fleet, each after those that it refers to.
@@ -70,6 +71,39 @@ pub(super) fn held_for(object: &Value) -> Option<&str> {
     annotation(object, HOLD)?.strip_prefix("export ")?.split(':').next()
 }
 
+/// The hold whose file was imported here last, or that was called off here.
+pub(super) fn past(key: &Value) -> Option<&str> {
+    annotation(key, IMPORTED)?.split('/').next()
+}
+
+/// Whether nobody has ever done more about an object than to say that it is on hold.
+pub(super) fn is_untouched(object: &Value) -> bool {
+    let stalled = |condition: &Value| condition["type"] == STALLED.condition;
+    let idle = |(name, value): (&String, &Value)| {
+        name == "conditions" && value.as_array().is_some_and(|all| all.iter().all(stalled))
+    };
+    object["status"].as_object().is_none_or(|fields| fields.iter().all(idle))
+}
+
+/// The first field of what was written that was not kept.
+pub(super) fn lost(wanted: &Value, kept: &Value, path: &str) -> Option<String> {
+    match (wanted, kept) {
+        (Value::Object(wanted), Value::Object(kept)) => wanted.iter().find_map(|(name, value)| {
+            let path = format!("{path}.{name}");
+            match kept.get(name) {
+                Some(kept) => lost(value, kept, &path),
+                None => Some(path),
+            }
+        }),
+        (Value::Array(wanted), Value::Array(kept)) if wanted.len() == kept.len() => wanted
+            .iter()
+            .zip(kept)
+            .enumerate()
+            .find_map(|(at, (wanted, kept))| lost(wanted, kept, &format!("{path}[{at}]"))),
+        (wanted, kept) => (wanted != kept).then(|| path.to_owned()),
+    }
+}
+
 /// The words of a hold.
 pub(super) fn hold(id: &str) -> String {
     format!("export {id}: its fleet is being moved; `hyperfleet import` of its file completes that")
@@ -96,8 +130,9 @@ pub(super) fn pack(object: &Value, id: &str) -> Value {
 pub(super) fn pack_secret(secret: &Value) -> Value {
     let mut packed = plain(secret);
     if let Some(notes) = packed["metadata"]["annotations"].as_object_mut() {
-        notes.remove(HOLD);
-        notes.remove(IMPORTED);
+        for mark in [HOLD, EXPORTED, IMPORTED] {
+            notes.remove(mark);
+        }
     }
     packed
 }

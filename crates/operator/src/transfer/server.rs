@@ -1,5 +1,7 @@
 //! Objects of any kind on one API server, as JSON.
 
+use std::collections::BTreeMap;
+
 use api::registry::writer::CLI;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
@@ -9,6 +11,9 @@ use serde_json::{Value, json};
 use super::TransferError;
 use super::object::{Place, resource};
 
+/// How often a write is made that somebody else was quicker than.
+pub(super) const TRIES: u32 = 5;
+
 /// One API server.
 #[derive(Clone)]
 pub(super) struct Server(pub(super) Client);
@@ -17,6 +22,11 @@ type Outcome<T> = Result<T, TransferError>;
 
 fn failed(what: String) -> impl FnOnce(kube::Error) -> TransferError {
     move |source| TransferError::Server { what, source: Box::new(source) }
+}
+
+/// Why a write was given up that somebody else was always quicker than.
+pub(super) fn contended(place: &Place) -> TransferError {
+    TransferError::refused(format!("{place} is changed by somebody else all the time: stop who does, and try again"))
 }
 
 impl Server {
@@ -54,6 +64,20 @@ impl Server {
         let params = PatchParams { field_manager: Some(CLI.to_owned()), ..PatchParams::default() };
         let changed = self.api(place).patch(&place.name, &params, &Patch::Merge(patch)).await;
         changed.map(|changed| json!(changed)).map_err(failed(format!("change {place}")))
+    }
+
+    /// Changes an object as it is now, if there is something to change; one that is gone needs no change.
+    pub(super) async fn change(&self, place: &Place, patch: impl Fn(&Value) -> Option<Value>) -> Outcome<()> {
+        for _ in 0..TRIES {
+            let Some(live) = self.get(place).await? else { return Ok(()) };
+            let Some(patch) = patch(&live) else { return Ok(()) };
+            match self.merge(place, &live, patch).await {
+                Ok(_) => return Ok(()),
+                Err(error) if error.is_conflict() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(contended(place))
     }
 
     /// Gives an object a status, provided that it is still what was seen.
@@ -105,17 +129,19 @@ impl Server {
         Ok(found.items.into_iter().filter_map(|secret| secret.metadata.namespace).collect())
     }
 
-    /// Whether there is such a namespace.
-    pub(super) async fn has_namespace(&self, name: &str) -> Outcome<bool> {
+    /// The labels of a namespace, if there is one that stays.
+    pub(super) async fn labels(&self, name: &str) -> Outcome<Option<BTreeMap<String, String>>> {
         let all: Api<Namespace> = Api::all(self.0.clone());
         let found = all.get_opt(name).await.map_err(failed(format!("read Namespace {name}")))?;
-        Ok(found.is_some_and(|found| found.metadata.deletion_timestamp.is_none()))
+        let stays = found.filter(|found| found.metadata.deletion_timestamp.is_none());
+        Ok(stays.map(|found| found.metadata.labels.unwrap_or_default()))
     }
 
-    /// Makes a namespace, unless it is there.
-    pub(super) async fn make_namespace(&self, name: &str) -> Outcome<()> {
+    /// Makes a namespace with these labels, unless it is there.
+    pub(super) async fn make_namespace(&self, name: &str, labels: Option<&BTreeMap<String, String>>) -> Outcome<()> {
         let mut namespace = Namespace::default();
         namespace.metadata.name = Some(name.to_owned());
+        namespace.metadata.labels = labels.cloned();
         match Api::all(self.0.clone()).create(&PostParams::default(), &namespace).await {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),

@@ -66,8 +66,17 @@ async fn an_export_applied_with_kubectl_harms_nothing_and_the_fleet_moves_there_
     second.wait_for_line("started", SOON).await;
     let out = town.files().join("out.yaml");
     here.export(&out).await;
-    let applied = there.kubectl(&["apply", "-f", &text(&out)], "").await;
-    assert!(applied.contains("machineclaim.hypervisor.hyperfleet.io/one created"), "{applied}");
+    let authority = ["get", "secret", "hyperfleet-bootstrap-authority", "-o", "jsonpath={.data}"];
+    let own = async || there.tries(&authority, "").await.stdout;
+    let believed =
+        eventually("it has its authority", SOON, async || Some(own().await).filter(|data| !data.is_empty())).await;
+    let applied = there.tries(&["apply", "-f", &text(&out)], "").await;
+    assert!(applied.stdout.contains("machineclaim.hypervisor.hyperfleet.io/one created"), "{applied:?}");
+    assert!(!applied.success() && applied.stderr.contains("hyperfleet-bootstrap-authority"), "{applied:?}");
+    assert!(
+        applied.stderr.contains("immutable") && own().await == believed,
+        "nobody's authority is replaced: {applied:?}"
+    );
     second.wait_for_line("this fleet is on hold", SOON).await;
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(vms(town).await, machines, "{}", second.output());

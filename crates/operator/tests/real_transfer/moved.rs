@@ -1,15 +1,15 @@
-//! From a cluster of one to a real cluster, with runners and commands at work.
+//! From a cluster of one to a real cluster, with runners and commands at work, by the commands of the guide.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use testenv::{Program, Signal, Stopwatch, Town};
+use testenv::{Grant, Program, Signal, Stopwatch, Town};
 
 use crate::history::{each_on_its_own, machines};
 use crate::single::{Server, text};
-use crate::works::{SOON, Works};
+use crate::works::{SOON, Works, file};
 
 /// Jobs of the platform, each longer than a move takes.
 const JOBS: usize = 3;
@@ -26,10 +26,16 @@ pub(crate) fn command(name: &str, gate: &Path) -> Value {
     })
 }
 
-/// The operator of a replica's place, on another server than the town's.
-fn operator_at(works: &Works, replica: usize, server: &Server) -> Program {
+/// Where our manifests install the operator, and `hyperfleet up` has it.
+const HOME: &str = "hyperfleet-operator-system";
+
+/// The operator of a replica's place, installed by our manifests.
+async fn installed(works: &Works, replica: usize) -> Program {
+    let roles = ["fleet", "bootstrap", "ingress"].map(|set| file(&format!("deploy/rbac/{set}.yaml")));
+    let grants: Vec<Grant> = roles.iter().flat_map(|text| Grant::from_yaml(text)).collect();
+    let account = works.town.plane.service_account(HOME, "hyperfleet", &grants).await;
     let mut command = works.command(replica);
-    command.env("KUBECONFIG", &server.kubeconfig);
+    command.env("KUBECONFIG", works.town.plane.kubeconfig_for(&account)).env("POD_NAMESPACE", HOME);
     Program::start(&command)
 }
 
@@ -43,10 +49,9 @@ pub(crate) async fn vms(town: &Town) -> BTreeSet<String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_fleet_moves_to_a_real_cluster_while_its_machines_work() {
     let works = Works::new("moved", 2).await;
-    let here = Server::ours(&works.town.namespace).await;
+    let (here, source) = Server::up(&works.command(0), &works.town.namespace).await;
     let there = Server::real(works.town.plane, &works.town.namespace);
     let gate = works.town.files().join("gate");
-    let source = operator_at(&works, 0, &here);
     here.apply(&works.session_story(4)).await;
     here.kubectl(&["wait", "--for=condition=Ready", "--timeout=120s", "runnersource", "--all"], "").await;
     let template = "hypervisormachinetemplate/debian-12";
@@ -57,30 +62,30 @@ async fn a_fleet_moves_to_a_real_cluster_while_its_machines_work() {
     let before = vms(&works.town).await;
 
     // A slip of the pen puts nothing on hold.
-    let (file, home) = (works.town.files().join("fleet.yaml"), works.town.namespace.as_str());
-    let slip = ["export", "--freeze", "-n", home, "--operator-namespace", "default", "-o", &text(&file)];
+    let (file, team) = (works.town.files().join("fleet.yaml"), works.town.namespace.as_str());
+    let slip = ["export", "--freeze", "-n", team, "--operator-namespace", "default", "-o", &text(&file)];
     let (well, said) = here.hyperfleet(&slip).await;
-    assert!(!well && said.contains(&format!("--operator-namespace {home}")), "{said}");
+    assert!(!well && said.contains(&format!("--operator-namespace {HOME}")), "{said}");
     assert!(!file.exists() && !source.output().contains("this fleet is on hold"), "{}", source.output());
 
     // It moves.
     let watch = Stopwatch::start();
-    let told = here.export(&file).await;
+    let told = here.does(&["export", "--freeze", "-A", "-o", &text(&file)]).await;
     assert!(told.contains("MachineClaim               5") && told.contains("holds secrets"), "{told}");
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-    let (well, said) = here.hyperfleet(&["export", "--freeze", "-o", &text(&file)]).await;
+    let (well, said) = here.hyperfleet(&["export", "--freeze", "-A", "-o", &text(&file)]).await;
     assert!(!well && said.contains("is not written over"), "{said}");
-    let dry = there.does(&["import", "--dry-run", &text(&file)]).await;
+    let dry = there.does(&["import", &text(&file), "--create-namespaces", "--dry-run"]).await;
     assert!(dry.contains("Nothing was written") && there.claims().await.is_empty(), "{dry}");
-    let told = there.does(&["import", &text(&file)]).await;
+    let told = there.does(&["import", &text(&file), "--create-namespaces"]).await;
     assert!(told.contains("MachineClaim               5 created"), "{told}");
-    let again = there.does(&["import", &text(&file)]).await;
+    let again = there.does(&["import", &text(&file), "--create-namespaces"]).await;
     assert!(again.contains("nothing was changed"), "{again}");
     let moved = watch.elapsed();
     assert_eq!(vms(&works.town).await, before, "none lost, none doubled\n{}", source.output());
 
     // There it is looked after; here everything is switched off.
-    let target = works.operator(1);
+    let target = installed(&works, 1).await;
     target.wait_for_line("started", SOON).await;
     source.signal(Signal::Terminate);
     assert!(source.wait(SOON).await.success(), "{}", source.output());

@@ -1,4 +1,5 @@
-//! A server of ours behind TLS, as a cluster of one has it, and what people do with it.
+//! The servers that a fleet moves between, and what people do with them: `hyperfleet up`; a server of ours behind TLS whose
+//! operator is a process of its own; and a real one.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +16,7 @@ use kube::{Api, Client};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::{Value, json};
-use testenv::{ControlPlane, Program, eventually};
+use testenv::{ControlPlane, Output, Program, eventually, free_port};
 use tokio::net::TcpListener;
 
 use crate::works::SOON;
@@ -66,21 +67,57 @@ impl Server {
         Self { kubeconfig, client, namespace: namespace.to_owned(), _home: Some(home), _tasks: tasks }
     }
 
+    /// `hyperfleet up`, whose operator is told what this one is told, and a namespace.
+    pub(crate) async fn up(operator: &Command, namespace: &str) -> (Self, Program) {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().canonicalize().unwrap().join("up");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hyperfleet"));
+        command.arg("up").arg(format!("--data-dir={}", folder.display()));
+        command.arg(format!("--listen=127.0.0.1:{}", free_port().unwrap()));
+        let particular = ["--watch-namespaces", "--leader-elect"];
+        let told = operator
+            .get_args()
+            .skip(1)
+            .filter(|flag| !particular.iter().any(|particular| flag.to_string_lossy().starts_with(particular)));
+        command.args(told);
+        command.envs(operator.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.env_remove("KUBECONFIG").env_remove("POD_NAMESPACE");
+        let program = Program::start(&command);
+        let kubeconfig = folder.join("kubeconfig");
+        let client = async || {
+            let read = Kubeconfig::read_from(&kubeconfig).ok()?;
+            let config = kube::Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await.ok()?;
+            let client = Client::try_from(config).ok()?;
+            client.apiserver_version().await.is_ok().then_some(client)
+        };
+        let answers = tokio::time::timeout(SOON, eventually("the API answers", SOON * 2, client)).await;
+        let Ok(client) = answers else { panic!("{}", program.output()) };
+        let namespace = namespace.to_owned();
+        let server = Self { kubeconfig, client, namespace, _home: Some(place), _tasks: Tasks::new() };
+        server.kubectl(&["create", "namespace", &server.namespace], "").await;
+        (server, program)
+    }
+
     /// The real one.
     pub(crate) fn real(plane: &ControlPlane, namespace: &str) -> Self {
         let (kubeconfig, client) = (plane.kubeconfig(), plane.client());
         Self { kubeconfig, client, namespace: namespace.to_owned(), _home: None, _tasks: Tasks::new() }
     }
 
-    /// A person uses kubectl here.
+    /// A person uses kubectl here, and is not told off.
     pub(crate) async fn kubectl(&self, arguments: &[&str], input: &str) -> String {
+        let output = self.tries(arguments, input).await;
+        assert!(output.success(), "{output:?}");
+        output.stdout
+    }
+
+    /// A person uses kubectl here.
+    pub(crate) async fn tries(&self, arguments: &[&str], input: &str) -> Output {
         let plane = testenv::shared().await;
         let kubeconfig = format!("--kubeconfig={}", self.kubeconfig.display());
         let all: Vec<&str> =
             [&*kubeconfig, "-n", &self.namespace].into_iter().chain(arguments.iter().copied()).collect();
-        let output = plane.kubectl_with_input(&all, input).await;
-        assert!(output.success(), "{output:?}");
-        output.stdout
+        plane.kubectl_with_input(&all, input).await
     }
 
     pub(crate) async fn apply(&self, objects: &[Value]) {

@@ -76,9 +76,14 @@ impl Leadership {
             Source::Always => None,
             Source::Elected(term) => term.get().map(|term| term.since),
         };
+        self.reopened().map_or(elected, |opened| Some(elected.map_or(opened, |since| since.max(opened))))
+    }
+
+    /// When the door was opened again last: what was known before may be somebody else's past.
+    pub fn reopened(&self) -> Option<Instant> {
         match self.door.as_ref().map(Reader::get) {
-            None | Some(Door::Unknown | Door::Shut | Door::Open) => elected,
-            Some(Door::OpenSince(opened)) => Some(elected.map_or(opened, |since| since.max(opened))),
+            None | Some(Door::Unknown | Door::Shut | Door::Open) => None,
+            Some(Door::OpenSince(opened)) => Some(opened),
         }
     }
 

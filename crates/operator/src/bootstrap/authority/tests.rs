@@ -44,6 +44,11 @@ fn nobody_elses_authority_is_trusted() {
 }
 
 #[test]
+fn nobody_puts_another_authority_in_its_place_by_hand() {
+    assert_eq!(fresh(NOW).unwrap().immutable, Some(true));
+}
+
+#[test]
 fn a_damaged_authority_is_named_and_never_replaced() {
     let text = |text: &str| ByteString(text.as_bytes().to_vec());
     let other = || fresh(NOW).unwrap().data.unwrap();

@@ -102,6 +102,28 @@ async fn a_namespace_with_nothing_in_it_puts_no_fleet_on_hold() {
 }
 
 #[tokio::test]
+async fn a_file_that_cannot_be_made_puts_no_fleet_on_hold() {
+    let client = with_key().await;
+    let folder = tempfile::tempdir().unwrap();
+    let (taken, nowhere) = (folder.path().join("taken.yaml"), folder.path().join("nowhere/fleet.yaml"));
+    std::fs::write(&taken, "").unwrap();
+    for (path, why) in [(&taken, "is not written over"), (&nowhere, "create ")] {
+        let said = told(&client, &format!("--freeze -n team -o {}", path.display())).await.unwrap_err();
+        assert!(said.contains(why) && said.contains(&path.display().to_string()), "{said}");
+        assert_eq!(annotations(&client).await, Value::Null);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_export_is_whole_on_standard_output() {
+    let client = with_key().await;
+    let text = told(&client, "--freeze -n team -o -").await.unwrap();
+    assert_eq!(Export::parse(&text).unwrap().counts()["RunnerSource"], 1);
+    let said = told(&client, "--thaw").await.unwrap();
+    assert!(said.contains("the fleet goes on here"), "{said}");
+}
+
+#[tokio::test]
 async fn a_hold_is_the_whole_fleets_so_that_no_namespace_ends_its_own() {
     let why = told(&with_key().await, "--thaw -n team").await.unwrap_err();
     assert!(why.contains("'--thaw' cannot be used with '--namespace <NAME>'"), "{why}");

@@ -53,7 +53,7 @@ async fn sweep(desk: &Desk, outpost: &Outpost, registered: &BTreeSet<String>, su
     // Who has no name for his runners has none.
     let Some(marker) = desk.outposts.marker() else { return };
     let began = desk.outposts.0.parts.clock.now();
-    let listing = match outpost.heed(outpost.link.platform.registrations(marker).await) {
+    let listing = match outpost.heed(outpost.link.platform.registrations(&marker).await) {
         Ok(listing) => listing,
         Err(error) => return tracing::warn!(source = %desk.source, %error, "registrations cannot be listed"),
     };

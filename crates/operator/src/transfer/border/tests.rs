@@ -66,6 +66,52 @@ fn what_names_something_that_does_not_exist_leaves_nothing_behind() {
     assert_eq!(crossings(&[cluster("infra/pve"), lost], "infra"), Vec::<String>::new());
 }
 
+/// A claim that has a machine.
+fn at_work(place: &str) -> Value {
+    let allocation = json!({
+        "id": "11111111-2222-4333-8444-555555555555", "clusterRef": { "name": "pve" }, "vmId": 6000, "node": "pve1",
+        "templateGeneration": 1, "allocatedAt": "2026-01-01T00:00:00Z",
+    });
+    let spec = json!({ "templateRef": { "name": "small" }, "workload": { "command": { "argv": ["true"] } } });
+    let mut claim = object("MachineClaim", place, json!({ "spec": spec, "status": { "allocation": allocation } }));
+    claim["apiVersion"] = json!(api::registry::API_VERSION);
+    claim
+}
+
+/// An API server that has these claims, and keys in these namespaces.
+fn with(claims: &[Value], homes: &[&str]) -> Client {
+    let keys: Vec<Value> =
+        homes.iter().map(|home| json!({ "metadata": { "namespace": home, "name": OWNERSHIP } })).collect();
+    let claims = claims.to_vec();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let path = request.uri().path().to_owned();
+        let items = match path.rsplit('/').next() {
+            Some("machineclaims") => claims.clone(),
+            Some("secrets") => keys.clone(),
+            _ => Vec::new(),
+        };
+        let list = json!({ "apiVersion": "v1", "kind": "List", "metadata": {}, "items": items });
+        let answer = Response::builder().header("content-type", "application/json");
+        let answer = answer.body(Body::from(list.to_string().into_bytes())).unwrap();
+        async move { Ok::<_, std::convert::Infallible>(answer) }
+    });
+    Client::new(service, "default")
+}
+
+#[tokio::test]
+async fn a_namespace_beside_others_with_machines_is_not_exported_alone() {
+    let all = [at_work("infra/own"), at_work("team/theirs")];
+    let why = alone(&with(&all, &["infra"]), Some("infra")).await.unwrap_err().to_string();
+    assert!(why.contains("MachineClaim team/theirs has a machine under the same key"), "{why}");
+    assert!(why.contains("--all-namespaces") && !why.contains("infra/own"), "{why}");
+    let idle =
+        object("MachineClaim", "team/idle", json!({ "spec": all[1]["spec"], "apiVersion": all[1]["apiVersion"] }));
+    let said = alone(&with(&[all[0].clone(), idle], &["infra"]), Some("infra")).await.unwrap();
+    assert_eq!(said, None, "what has no machine stays behind unharmed");
+    let said = alone(&with(&all, &["infra", "team"]), Some("infra")).await.unwrap().unwrap();
+    assert!(said.contains("it was not checked whose they are"), "{said}");
+}
+
 #[test]
 fn a_refusal_names_some_and_says_what_to_do() {
     let crossings: Vec<String> = (0..5).map(|number| format!("{number} uses x")).collect();

@@ -16,7 +16,9 @@ fn export(text: &str) -> Export {
         "apiVersion": "hypervisor.hyperfleet.io/v1alpha1", "kind": "MachineClaim",
         "metadata": { "name": "c", "namespace": "ci" }, "spec": { "text": text, "number": 3, "list": [text, "", "no"] },
     });
-    Export { header, secrets: vec![secret], objects: vec![claim] }
+    let labels = BTreeMap::from([("team".to_owned(), "a".to_owned())]);
+    let namespaces = Labels::from([("ci".to_owned(), labels), ("hf".to_owned(), BTreeMap::new())]);
+    Export { header, namespaces, secrets: vec![secret], objects: vec![claim] }
 }
 
 proptest! {
@@ -54,21 +56,44 @@ fn texts_that_look_like_something_else_come_back_as_they_were() {
 fn the_file_is_its_owners_alone_and_nothing_is_written_over() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("fleet.yaml");
-    export("x").write(&path).unwrap();
+    let draft = Draft::begin(&path).unwrap();
+    assert!(!path.exists(), "what is there is whole");
+    draft.finish(&export("x")).unwrap();
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(Export::read(&path).unwrap(), export("x"));
-    let again = export("y").write(&path).unwrap_err();
+    let again = Draft::begin(&path).unwrap_err();
     assert!(again.to_string().contains("is not written over"), "{again}");
     assert_eq!(Export::read(&path).unwrap(), export("x"));
     assert!(std::fs::read_to_string(&path).unwrap().starts_with("# An export of a HyperFleet. IT HOLDS SECRETS"));
+    let other = folder.path().join("other.yaml");
+    drop(Draft::begin(&other).unwrap());
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["fleet.yaml"], "nothing is left of one that did not come to be");
 }
 
 #[test]
-fn a_file_that_is_not_whole_is_refused() {
+fn a_file_cut_at_any_line_is_refused() {
     let text = export("x").text();
-    let half = text.rsplit_once("---\n").unwrap().0;
-    let error = Export::parse(half).unwrap_err().to_string();
-    assert!(error.contains("1 of MachineClaim and has 0"), "{error}");
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    for kept in 0..lines.len() {
+        let error = Export::parse(&lines[..kept].concat()).unwrap_err();
+        let first = text.split_inclusive("---\n").take(2).collect::<String>().lines().count();
+        if kept >= first {
+            assert!(error.to_string().contains("it is not complete, or was changed"), "{kept}: {error}");
+        }
+    }
+    assert!(Export::parse(&text).is_ok());
+}
+
+#[test]
+fn a_file_that_was_changed_or_is_none_is_refused() {
+    let text = export("x").text();
+    for (from, to) in
+        [("number: 3", "number: 4"), ("namespace: hf", "namespace: hg"), ("\"team\":\"a\"", "\"team\":\"b\"")]
+    {
+        assert!(text.contains(from), "{text}");
+        assert!(matches!(Export::parse(&text.replace(from, to)), Err(FileError::Changed)), "{from}");
+    }
     assert!(matches!(Export::parse(""), Err(FileError::Other)));
     assert!(matches!(Export::parse("kind: Pod\n"), Err(FileError::Other)));
     let later = text.replace("format: \"1\"", "format: \"2\"").replace("format: '1'", "format: '2'");

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use api::registry::annotation::{HOLD, IMPORTED};
+use api::registry::annotation::{EXPORTED, HOLD, IMPORTED};
 use futures::{StreamExt, TryStreamExt, stream};
 use serde_json::Value;
 
 use super::super::TransferError;
-use super::super::object::{KINDS, Place, annotation, held_for};
+use super::super::object::{KINDS, Place, annotation, held_for, past};
 use super::fit::{Fit, fit};
 use super::{AT_ONCE, Import, Verdict};
 use crate::bootstrap::AUTHORITY;
@@ -55,7 +55,7 @@ impl Import<'_> {
             }
         }
         for namespace in self.namespaces().into_iter().filter(|_| !self.makes_namespaces) {
-            if !self.server.has_namespace(&namespace).await? {
+            if self.server.labels(&namespace).await?.is_none() {
                 missing.push(format!("there is no Namespace {namespace}: create it, or say --create-namespaces"));
             }
         }
@@ -88,17 +88,27 @@ impl Import<'_> {
                  operator, delete the Secret and import again"
             ));
         }
-        let before = annotation(live, IMPORTED) == Some(id);
+        // The file itself, or all of its hold, if that was called off.
+        let before = annotation(live, IMPORTED).is_some_and(|past| past == id || past == self.export.identity());
+        let akin = past(live) == Some(id);
         match (annotation(live, HOLD), held_for(live)) {
             (None, _) if before => Ok(Verdict::Done),
+            (None, _) if akin => Err(format!(
+                "another file of export {id} was imported here, and the fleet is at work since: what only this file has does \
+                 not come any more. Make it here anew, if it has no machine; a fleet moves at once, with --all-namespaces"
+            )),
             (None, _) => Err(format!(
                 "the fleet of this export is at work here: {place} is its key, and is not on hold. A fleet is brought to where \
                  it is not"
             )),
-            (Some(_), Some(held)) if held == id && before => Err(format!(
+            (Some(_), Some(held)) if held == id && akin => Err(format!(
                 "this export was imported here before, and was applied by hand since. What is here is right: say `hyperfleet \
-                 export --thaw --operator-namespace {}`, and delete the objects that `kubectl get hyperfleet -A` shows \
-                 without a status: they ended since",
+                 export --thaw --operator-namespace {}`, and delete the objects that it names: they ended since",
+                self.home
+            )),
+            (Some(_), Some(held)) if held == id && annotation(live, EXPORTED) == Some(id) => Err(format!(
+                "this is where the fleet was exported from: bring it to another server, which KUBECONFIG has to name; or, to go \
+                 on here, say `hyperfleet export --thaw --operator-namespace {}`",
                 self.home
             )),
             (Some(_), Some(held)) if held == id => Ok(Verdict::Begun),

@@ -67,6 +67,27 @@ fn every_secret_that_is_named_is_found_once_for_each_naming() {
 }
 
 #[test]
+fn a_field_that_was_not_kept_is_named() {
+    let wanted = json!({ "phase": "Busy", "list": [{ "a": 1, "b": { "c": 2 } }] });
+    assert_eq!(lost(&wanted, &wanted, "status"), None);
+    let more = json!({ "phase": "Busy", "list": [{ "a": 1, "b": { "c": 2, "d": 3 } }], "new": true });
+    assert_eq!(lost(&wanted, &more, "status"), None, "what a server adds takes nothing away");
+    let less = json!({ "phase": "Busy", "list": [{ "a": 1, "b": {} }] });
+    assert_eq!(lost(&wanted, &less, "status").as_deref(), Some("status.list[0].b.c"));
+}
+
+#[test]
+fn an_object_that_only_says_that_it_is_on_hold_was_never_looked_after() {
+    let stalled = json!({ "type": "Stalled" });
+    for status in [json!(null), json!({}), json!({ "conditions": [stalled] })] {
+        assert!(is_untouched(&json!({ "status": status })), "{status}");
+    }
+    for status in [json!({ "phase": "Pending" }), json!({ "conditions": [stalled, { "type": "Ready" }] })] {
+        assert!(!is_untouched(&json!({ "status": status })), "{status}");
+    }
+}
+
+#[test]
 fn generations_are_those_of_the_new_server() {
     for (told, had, tells) in [(3, 3, 1), (2, 3, 0)] {
         let mut status = json!({ "observedGeneration": told, "conditions": [{ "observedGeneration": told }, {}] });

@@ -1,6 +1,8 @@
 //! A fleet moves to another API server while its machines work, whoever dies on the way; and what a person applies by hand
 //! harms nothing.
 
+mod afterwards;
+
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -274,7 +276,7 @@ fn a_fleet_is_not_brought_to_the_operator_of_another() {
         assert!(phases(&hand).await.is_empty());
         // It is called off, and goes on where it was; what was written down is the past.
         let home = client_of(&world, "kube");
-        assert!(thaw(&home, "default").await.unwrap());
+        assert!(thaw(&home, "default").await.unwrap().ended);
         import(&home, &export).await.unwrap();
         yard.person.delete(&format!("{CLAIMS}/a")).await.unwrap();
         watch(&yard, &pve, 120, &machines).await;
