@@ -51,11 +51,11 @@ pub(crate) fn json(bytes: &[u8]) -> Result<Body, serde_json::Error> {
 }
 
 fn read(bytes: &[u8], lays: bool) -> Result<(Value, Vec<String>), serde_json::Error> {
-    let mut duplicates = Vec::new();
+    let mut trail = Trail::default();
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = Reading { path: String::new(), duplicates: &mut duplicates, lays }.deserialize(&mut deserializer)?;
+    let value = Reading { trail: &mut trail, lays }.deserialize(&mut deserializer)?;
     deserializer.end()?;
-    Ok((value, duplicates))
+    Ok((value, trail.duplicates))
 }
 
 /// Lays an object over another; anything else takes its place.
@@ -82,17 +82,65 @@ pub(crate) fn yaml(bytes: &[u8]) -> Result<Body, Failure> {
     Ok(Body { laid: value.clone(), value, duplicates: Vec::new() })
 }
 
+/// Fields given twice that are named at the most, as on the real server.
+const NAMED: usize = 100;
+
+/// Bytes of their paths; the first is named whatever it is called.
+const NAMES: usize = 1 << 16;
+
+/// A step from a value to one in it.
+#[derive(Debug)]
+enum Step {
+    Field(String),
+    Item(usize),
+}
+
+/// The way to the value that is being read, and the fields that were there already. A path is written only for one of those:
+/// a long name above many items would otherwise be copied for each of them.
+#[derive(Debug, Default)]
+struct Trail {
+    steps: Vec<Step>,
+    duplicates: Vec<String>,
+    /// Bytes of `duplicates`.
+    written: usize,
+}
+
+impl Trail {
+    /// The field `key` of the value where the trail ends was there already.
+    fn twice(&mut self, key: &str) {
+        if !self.duplicates.is_empty() && (self.duplicates.len() == NAMED || self.written > NAMES) {
+            return;
+        }
+        let mut path = String::new();
+        for step in &self.steps {
+            match step {
+                Step::Field(name) => append(&mut path, name),
+                Step::Item(index) => path.extend(["[", &index.to_string(), "]"]),
+            }
+        }
+        append(&mut path, key);
+        self.written += path.len();
+        self.duplicates.push(path);
+    }
+}
+
+fn append(path: &mut String, name: &str) {
+    if !path.is_empty() {
+        path.push('.');
+    }
+    path.push_str(name);
+}
+
 /// Builds a value and remembers what was there already.
 struct Reading<'a> {
-    path: String,
-    duplicates: &'a mut Vec<String>,
+    trail: &'a mut Trail,
     /// Whether what comes second is laid over what came first.
     lays: bool,
 }
 
 impl Reading<'_> {
-    fn below(&mut self, path: String) -> Reading<'_> {
-        Reading { path, duplicates: self.duplicates, lays: self.lays }
+    fn below(&mut self) -> Reading<'_> {
+        Reading { trail: self.trail, lays: self.lays }
     }
 }
 
@@ -142,8 +190,10 @@ impl<'de> Visitor<'de> for Reading<'_> {
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut sequence: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
         loop {
-            let path = format!("{}[{}]", self.path, items.len());
-            let Some(item) = sequence.next_element_seed(self.below(path))? else { return Ok(Value::Array(items)) };
+            self.trail.steps.push(Step::Item(items.len()));
+            let item = sequence.next_element_seed(self.below())?;
+            self.trail.steps.pop();
+            let Some(item) = item else { return Ok(Value::Array(items)) };
             items.push(item);
         }
     }
@@ -151,14 +201,15 @@ impl<'de> Visitor<'de> for Reading<'_> {
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Value, A::Error> {
         let mut fields = Map::new();
         while let Some(key) = map.next_key::<String>()? {
-            let path = if self.path.is_empty() { key.clone() } else { format!("{}.{key}", self.path) };
-            let value = map.next_value_seed(self.below(path.clone())).map_err(A::Error::custom)?;
+            self.trail.steps.push(Step::Field(key.clone()));
+            let value = map.next_value_seed(self.below()).map_err(A::Error::custom)?;
+            self.trail.steps.pop();
             let Some(before) = fields.remove(&key) else {
                 fields.insert(key, value);
                 continue;
             };
+            self.trail.twice(&key);
             fields.insert(key, if self.lays { lay(before, value) } else { value });
-            self.duplicates.push(path);
         }
         Ok(Value::Object(fields))
     }
@@ -182,6 +233,20 @@ mod tests {
         let read = json(br#"{"m":{"name":"x","l":{"a":"1"}},"m":{"l":{"b":"2"}},"s":[1,2],"s":[3]}"#).unwrap();
         assert_eq!(read.value, json!({ "m": { "l": { "b": "2" } }, "s": [3] }));
         assert_eq!(read.laid, json!({ "m": { "name": "x", "l": { "a": "1", "b": "2" } }, "s": [3] }));
+    }
+
+    /// The path was written for each item: a body of 3 MB copied terabytes, and everybody waited.
+    #[test]
+    fn a_long_name_over_many_items_costs_its_length_once() {
+        let name = "n".repeat(1_500_000);
+        let (items, pairs) = (vec!["0"; 500_000].join(","), vec![r#"{"a":1,"a":2}"#; 100_000].join(","));
+        let read = json(format!(r#"{{"{name}":[{items}]}}"#).as_bytes()).unwrap();
+        assert_eq!(read.value[&name].as_array().unwrap().len(), 500_000);
+        assert!(read.duplicates.is_empty());
+        let twice = json(format!(r#"{{"{name}":[{pairs}]}}"#).as_bytes()).unwrap().duplicates;
+        assert_eq!(twice, [format!("{name}[0].a")], "the first is named, and no more of such a length");
+        let short = json(format!("[{pairs}]").as_bytes()).unwrap().duplicates;
+        assert_eq!((short.len(), short[99].as_str()), (100, "[99].a"));
     }
 
     #[test]

@@ -6,15 +6,17 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::{Method, Request, Response, StatusCode};
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode, request};
 use http_body::Body as HttpBody;
 use http_body_util::{BodyExt, Limited};
 use tokio::time::timeout;
 use tower::Service;
 
 use super::{ApiServer, Caller, refuse};
-use crate::answer::{Answer, Body};
+use crate::answer::Body;
 use crate::failure::Failure;
+use crate::route::Route;
 
 /// The largest body that is read, as on the real server.
 const LARGEST: usize = 3 * 1024 * 1024;
@@ -32,6 +34,27 @@ pub struct Door {
 impl Door {
     pub(super) const fn new(server: ApiServer, caller: Caller) -> Self {
         Self { server, caller }
+    }
+
+    /// The body of a request, or why it is not read. Nothing is kept in memory for somebody who may not ask, nor for long, nor
+    /// for a question that needs none.
+    async fn read<B>(&self, head: &request::Parts, body: B) -> Result<Bytes, Failure>
+    where
+        B: HttpBody,
+        B::Error: Into<tower::BoxError>,
+    {
+        if !takes_body(head) {
+            return Ok(Bytes::new());
+        }
+        let whole = Limited::new(body, LARGEST).collect();
+        let read = match self.caller {
+            Caller::Known(_) => whole.await,
+            Caller::Unknown => {
+                self.server.admits(head, &self.caller)?;
+                timeout(PATIENCE, whole).await.map_err(|_| too_slow())?
+            }
+        };
+        Ok(read.map_err(|_| too_large())?.to_bytes())
     }
 }
 
@@ -53,25 +76,20 @@ where
         let door = self.clone();
         Box::pin(async move {
             let (head, body) = request.into_parts();
-            let read = match &door.caller {
-                Caller::Known(_) => Limited::new(body, LARGEST).collect().await.map_err(|_| too_large()),
-                // Nothing is kept in memory for somebody who may not ask, nor for long.
-                Caller::Unknown => match door.server.admits(&head, &door.caller) {
-                    Err(failure) => return Ok(refuse(&head, failure)),
-                    Ok(()) => match timeout(PATIENCE, Limited::new(body, LARGEST).collect()).await {
-                        Ok(read) => read.map_err(|_| too_large()),
-                        Err(_) => Err(too_slow()),
-                    },
-                },
-            };
-            let body = match read {
-                Ok(body) => body.to_bytes(),
-                Err(failure) => return Ok(Answer::from(failure).into()),
+            let body = match door.read(&head, body).await {
+                Ok(body) => body,
+                Err(failure) => return Ok(refuse(&head, failure)),
             };
             let answer = || door.server.answer(&head, body, &door.caller);
             Ok(if head.method == Method::GET { answer() } else { door.server.aside(answer) })
         })
     }
+}
+
+/// Whether a body belongs to a request: what is read has none, and everything but resources can only be read.
+fn takes_body(head: &request::Parts) -> bool {
+    let reads = [Method::GET, Method::HEAD].contains(&head.method);
+    !reads && matches!(Route::of(head.uri.path()), Route::Resource(_))
 }
 
 fn too_slow() -> Failure {

@@ -9,6 +9,7 @@ use apiserver::access::{Authenticator, Signer};
 use apiserver::{ApiServer, Options, User};
 use bytes::Bytes;
 use futures::stream;
+use http::request::Builder;
 use http::{Request, StatusCode};
 use http_body::Frame;
 use http_body_util::StreamBody;
@@ -42,6 +43,11 @@ impl Sender {
 
     /// Asks for an object to be made; the status of the answer.
     async fn post(&self, token: Option<&str>) -> StatusCode {
+        self.send(Request::post(MAPS), token).await
+    }
+
+    /// Sends its body with any request; the status of the answer.
+    async fn send(&self, request: Builder, token: Option<&str>) -> StatusCode {
         let parts = stream::unfold(self.clone(), async |sender| {
             if sender.sent.fetch_add(1, Ordering::Relaxed) == sender.parts {
                 return None;
@@ -50,7 +56,7 @@ impl Sender {
             let part = Bytes::from(vec![b' '; sender.size]);
             Some((Ok::<_, Infallible>(Frame::data(part)), sender))
         });
-        let mut request = Request::post(MAPS).header("content-type", "application/json");
+        let mut request = request.header("content-type", "application/json");
         if let Some(token) = token {
             request = request.header("authorization", format!("Bearer {token}"));
         }
@@ -75,6 +81,21 @@ fn server() -> ApiServer {
 async fn the_body_of_who_may_not_ask_is_not_read(#[case] token: Option<&str>, #[case] status: u16) {
     let sender = Sender::of(1, 1, Duration::ZERO);
     assert_eq!(sender.post(token).await, status);
+    assert_eq!(sender.sent(), 0);
+}
+
+/// Everybody may ask for these, so that a stranger had 3 MiB kept for half a minute with each.
+#[rstest]
+#[case::a_path("/version", None)]
+#[case::another_path("/livez", None)]
+#[case::a_list(MAPS, Some(TOKEN))]
+#[tokio::test(start_paused = true)]
+async fn the_body_of_a_question_to_which_none_belongs_is_not_read(#[case] path: &str, #[case] token: Option<&str>) {
+    let sender = Sender::of(usize::MAX, PART, Duration::from_secs(1));
+    assert_eq!(sender.send(Request::get(path), token).await, 200);
+    assert_eq!(sender.sent(), 0);
+    // What can only be read is refused, whatever comes with it.
+    assert_eq!(sender.send(Request::post("/version"), None).await, 403);
     assert_eq!(sender.sent(), 0);
 }
 

@@ -1,6 +1,5 @@
 //! A disk that takes its time: whoever does not need it goes on.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -9,10 +8,8 @@ use std::time::Duration;
 use apiserver::store::{Entry, Saved, Storage, StorageError};
 use apiserver::{ApiServer, Options, User};
 use bytes::Bytes;
-use futures::stream;
 use http::{Request, StatusCode};
-use http_body::Frame;
-use http_body_util::StreamBody;
+use http_body_util::Full;
 use jiff::Timestamp;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
@@ -97,15 +94,15 @@ impl Stage {
         path: &str,
         body: &'static str,
     ) -> (impl Future<Output = StatusCode> + Send + use<>, Receiver<()>) {
-        let ((read, reads), body) = (channel(), Bytes::from(body));
-        let body = stream::once(async move {
-            // Nobody listens to those that write.
-            let _ = read.send(());
-            Ok::<_, Infallible>(Frame::data(body))
-        });
+        let (tell, told) = channel();
         let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
-        let answer = self.server.door(User::admin()).oneshot(request.body(StreamBody::new(body)).unwrap());
-        (async move { answer.await.unwrap().status() }, reads)
+        let answer = self.server.door(User::admin()).oneshot(request.body(Full::new(Bytes::from(body))).unwrap());
+        let asking = async move {
+            // Nobody listens to those that write.
+            let _ = tell.send(());
+            answer.await.unwrap().status()
+        };
+        (asking, told)
     }
 }
 
