@@ -11,8 +11,12 @@ mod browser;
 mod crowd;
 #[path = "real_console/many.rs"]
 mod many;
+#[path = "real_console/reader.rs"]
+mod reader;
 #[path = "real_console/run.rs"]
 mod run;
+#[path = "real_console/stage.rs"]
+mod stage;
 #[path = "real_console/viewers.rs"]
 mod viewers;
 #[path = "real_runners/works.rs"]

@@ -43,6 +43,20 @@ const orders = {
       const note = (list) => globalThis.long.push(...list.getEntries().map((entry) => Math.round(entry.duration)));
       new PerformanceObserver(note).observe({ type: "longtask", buffered: true });
     });
+    // How long each frame and each tick of the page worked, by a clock that nobody sets.
+    await page.addInitScript(() => {
+      globalThis.work = [];
+      const clock = performance.now.bind(performance);
+      const timed = (call) => (...given) => {
+        const begun = clock();
+        call(...given);
+        globalThis.work.push(Math.round((clock() - begun) * 10) / 10);
+      };
+      for (const name of ["requestAnimationFrame", "setInterval"]) {
+        const plain = globalThis[name].bind(globalThis);
+        globalThis[name] = (call, ...rest) => plain(timed(call), ...rest);
+      }
+    });
   },
   goto: ({ url }) => page.goto(url).then(() => null),
   eval: ({ script }) => page.evaluate(script),
@@ -51,6 +65,7 @@ const orders = {
   fill: ({ selector, text }) => page.fill(selector, text),
   look: ({ width, height, scheme }) =>
     page.setViewportSize({ width, height }).then(() => page.emulateMedia({ colorScheme: scheme })),
+  back: () => page.goBack().then(() => null),
   shot: ({ path }) => page.screenshot({ path }).then(() => null),
   // What went wrong since the last time somebody asked.
   async report() {

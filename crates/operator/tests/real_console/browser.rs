@@ -67,6 +67,10 @@ impl Browser {
         self.order(&json!({ "order": "press", "key": key })).await;
     }
 
+    pub(crate) async fn back(&self) {
+        self.order(&json!({ "order": "back" })).await;
+    }
+
     pub(crate) async fn fill(&self, selector: &str, text: &str) {
         self.order(&json!({ "order": "fill", "selector": selector, "text": text })).await;
     }
@@ -97,6 +101,16 @@ impl Browser {
         self.eval(&script).await.as_str().unwrap().to_owned()
     }
 
+    /// How long its frames, and whatever kept it from answering, took so far, in milliseconds; from now on it counts anew.
+    pub(crate) async fn toil(&self) -> Toil {
+        let noted = self.eval("[globalThis.work.splice(0), globalThis.long.splice(0)]").await;
+        let (mut work, long): (Vec<f64>, Vec<f64>) = serde_json::from_value(noted).unwrap();
+        work.sort_by(f64::total_cmp);
+        let median = work.get(work.len() / 2).copied().unwrap_or_default();
+        let longest = work.iter().chain(&long).copied().fold(0.0, f64::max);
+        Toil { frames: work.len(), median, longest }
+    }
+
     /// Nothing went wrong in the page, and nobody else was asked for anything.
     pub(crate) async fn is_clean(&self) {
         let report = self.order(&json!({ "order": "report" })).await;
@@ -112,6 +126,24 @@ impl Browser {
     pub(crate) async fn is_accessible(&self, place: &str) {
         let complaints = self.eval(include_str!("checks.js")).await;
         assert_eq!(complaints, json!([]), "{place}");
+    }
+}
+
+/// What a page had to do.
+#[derive(Debug)]
+pub(crate) struct Toil {
+    pub(crate) frames: usize,
+    pub(crate) median: f64,
+    pub(crate) longest: f64,
+}
+
+impl Toil {
+    /// Keys and scrolling are answered while it works: also on two processors that do other things as well. It is printed; where
+    /// nothing else runs, it is a fifth of this.
+    pub(crate) fn is_smooth(&self, place: &str) {
+        println!("lane: {place} in a browser: {self:?} ms");
+        assert!(self.frames > 0, "{place}: nothing was drawn");
+        assert!(self.median <= 50.0 && self.longest <= 400.0, "{place}: {self:?} ms");
     }
 }
 

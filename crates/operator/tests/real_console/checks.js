@@ -85,6 +85,13 @@
     const ratio = (a + 0.05) / (b + 0.05);
     if (ratio < (large ? 3 : 4.5)) say(`contrast ${ratio.toFixed(2)}`, element);
   }
+  for (const swatch of document.querySelectorAll(".swatch")) {
+    const [a, b] = [getComputedStyle(swatch).backgroundColor, getComputedStyle(document.querySelector(".list")).backgroundColor]
+      .map((text) => light(colour(text)))
+      .sort((one, other) => other - one);
+    if ((a + 0.05) / (b + 0.05) < 3) say("a stage that is hard to see", swatch);
+  }
+
   if (seen.size < 10) complaints.push(`only ${seen.size} texts were looked at`);
 
   // Nothing leads out of the window.

@@ -15,9 +15,6 @@ use crate::works::Works;
 const MACHINES: usize = 1_000;
 const PHASES: [(&str, &str); 4] =
     [("Provisioning", "cloning"), ("Bootstrapping", "attesting"), ("Ready", "ready"), ("Busy", "busy")];
-/// A page that stands still for longer is one that people take for broken, on a machine that does other things too. What it was
-/// is printed: some tens of milliseconds where nothing else runs.
-const LONGEST: u64 = 1_000;
 
 fn status(number: usize, turn: usize) -> Value {
     let (phase, step) = PHASES[(number + turn) % PHASES.len()];
@@ -78,7 +75,6 @@ async fn a_thousand_machines_are_shown_by_a_replica_that_stands_by_and_the_page_
         browser.text("#place").await,
         standby.output()
     );
-    browser.eval("globalThis.long.length = 0").await;
     for turn in 1..=4 {
         let changes = storm(&claims, turn, 250);
         let looks = async {
@@ -94,9 +90,7 @@ async fn a_thousand_machines_are_shown_by_a_replica_that_stands_by_and_the_page_
     browser.until(&format!("JSON.stringify(shown.phases()) === JSON.stringify({even})")).await;
     let first = browser.text("tr[data-key$='/vm-0']").await;
     assert!(first.contains(PHASES[1].0), "{first}");
-    let long: Vec<u64> = serde_json::from_value(browser.eval("globalThis.long").await).unwrap();
-    println!("lane: {MACHINES} machines in a browser, 2,000 changes, long tasks (ms): {long:?}");
-    assert!(long.iter().all(|task| *task <= LONGEST), "the page did not answer for {long:?} ms");
+    browser.toil().await.is_smooth("a thousand machines and 2,000 changes");
     browser.is_accessible("a thousand").await;
     browser.shot("thousand-desktop-light").await;
     browser.is_clean().await;

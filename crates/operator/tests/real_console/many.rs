@@ -1,24 +1,13 @@
-//! Thousands of jobs in a browser. They are told to the page as a server of ours would, since making them takes longer than
-//! showing them; what a server tells of them is for the tests of the console itself.
+//! Thousands of jobs in a browser: making them takes longer than showing them, so that they come from a stage.
 
-use std::convert::Infallible;
-use std::path::Path;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Body;
-use axum::extract::Path as Asked;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use axum::routing::get;
 use chassis::Tasks;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use testenv::Stopwatch;
-use tokio::net::TcpListener;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::browser::Browser;
+use crate::stage::{BORN, Stage};
 
 /// Five thousand jobs: what a server lists of them, and how many wait behind.
 const QUEUED: usize = 1_000;
@@ -27,22 +16,27 @@ const ENDED: usize = 200;
 const BEHIND: usize = 2_600;
 const JOBS: usize = QUEUED + RUNNING + ENDED;
 const MACHINES: usize = 1_000;
-/// As in a crowd of machines: what is longer is taken for broken.
-const LONGEST: u64 = 1_000;
-const BORN: i64 = 1_767_225_600_000;
 const WHY: &str = "waits for a machine: the pool large is at its maximum.";
+/// The way of a job, a second from each mark to the next; one that waits has come to the second.
+const WAY: [&str; 9] = ["queued", "seen", "claimMade", "allocated", "started", "called", "attested", "begun", "ended"];
 
 fn job(number: usize) -> Value {
     let at = BORN + i64::try_from(number).unwrap() * 1_000;
-    let state = match number {
-        0..QUEUED => "Queued",
-        _ if number < QUEUED + RUNNING => "Running",
-        _ => "Completed",
+    let (state, passed) = match number {
+        0..QUEUED => ("Queued", 2),
+        _ if number < QUEUED + RUNNING => ("Running", 8),
+        _ => ("Completed", 9),
     };
+    let marks: Vec<Value> = WAY
+        .iter()
+        .take(passed)
+        .zip(0..)
+        .map(|(mark, second)| json!({ "mark": mark, "at": at + second * 1_000 }))
+        .collect();
+    let claim = (state == "Running").then(|| format!("vm{:04}", number - QUEUED));
     json!({
         "state": state, "what": format!("build {number}"), "repository": "acme/app", "labels": ["linux"], "pool": "large",
-        "queuedAt": at, "standing": "Waits", "why": WHY, "says": "runnerpool/large",
-        "marks": [{ "mark": "queued", "at": at }, { "mark": "seen", "at": at + 500 }],
+        "queuedAt": at, "standing": "Waits", "why": WHY, "says": "runnerpool/large", "claim": claim, "marks": marks,
     })
 }
 
@@ -57,10 +51,7 @@ fn queue(queued: usize) -> Value {
 
 fn picture() -> Value {
     let rows = |count: usize, name: &str, row: &dyn Fn(usize) -> Value| -> Value {
-        (0..count)
-            .map(|number| (format!("ci/{name}{number:04}"), row(number)))
-            .collect::<serde_json::Map<_, _>>()
-            .into()
+        (0..count).map(|number| (format!("ci/{name}{number:04}"), row(number))).collect::<Map<_, _>>().into()
     };
     json!({
         "place": { "instance": "one", "version": "1", "namespaces": [], "leads": true }, "pools": {}, "clusters": {}, "sources": {},
@@ -69,53 +60,21 @@ fn picture() -> Value {
     })
 }
 
-fn event(name: &str, serial: u64, part: &str, content: &Value) -> String {
-    format!("event: {name}\ndata: {}\n\n", json!({ "serial": serial, "now": BORN + 10_000_000, part: content }))
-}
-
-/// A file of the page, as it is in the source.
-async fn file(Asked(name): Asked<String>) -> Response {
-    let kind = match name.rsplit('.').next() {
-        Some("js") => "text/javascript",
-        Some("css") => "text/css",
-        Some("svg") => "image/svg+xml",
-        Some(_) | None => "text/html",
-    };
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/console/page").join(name);
-    match std::fs::read(path) {
-        Ok(bytes) => ([(header::CONTENT_TYPE, kind)], bytes).into_response(),
-        Err(_) => StatusCode::NOT_FOUND.into_response(),
-    }
-}
-
-/// A console that tells one viewer whatever is sent to it; its origin.
-async fn console(tasks: &Tasks) -> (String, UnboundedSender<String>) {
-    let (say, said) = unbounded_channel();
-    let said: Arc<Mutex<Option<UnboundedReceiver<String>>>> = Arc::new(Mutex::new(Some(said)));
-    let events = move || {
-        let said = said.lock().unwrap().take();
-        async move {
-            let Some(said) = said else { return StatusCode::SERVICE_UNAVAILABLE.into_response() };
-            let stream = futures::stream::unfold(said, |mut said| async move {
-                said.recv().await.map(|text| (Ok::<_, Infallible>(text), said))
-            });
-            ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(stream)).into_response()
-        }
-    };
-    let pages = Router::new()
-        .route("/console/", get(|| file(Asked("index.html".to_owned()))))
-        .route("/console/events", get(events))
-        .route("/console/{name}", get(file));
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let origin = format!("http://{}", listener.local_addr().unwrap());
-    let stopping = tasks.stopping();
-    tasks.spawn("pages", async move {
-        tokio::select! {
-            () = stopping => {}
-            served = axum::serve(listener, pages) => served.unwrap(),
-        }
+/// Fifty machines and fifty jobs that run have something to say.
+fn bustle(turn: usize) -> Value {
+    let some = |first: usize| (0..50).map(move |at| first + (turn * 50 + at) % 1_000);
+    let word = json!({ "good": true, "reason": "Busy", "message": format!("the runner runs, {turn}") });
+    let machines = some(0).map(|number| {
+        let mut row = machine(number);
+        row["word"] = word.clone();
+        (format!("ci/vm{number:04}"), row)
     });
-    (origin, say)
+    let jobs = some(QUEUED).map(|number| {
+        let mut row = job(number);
+        row["why"] = json!(format!("runs, {turn}"));
+        (format!("ci/j{number:04}"), row)
+    });
+    json!({ "machines": machines.collect::<Map<_, _>>(), "jobs": jobs.collect::<Map<_, _>>() })
 }
 
 /// Notes which rows of a table are touched, but for what only grows old.
@@ -132,6 +91,17 @@ const WATCH: &str = "(() => {
     watch.observe(document.querySelector('.t-queue tbody'), { childList: true, subtree: true, attributes: true, characterData: true });
 })()";
 
+/// Counts how many bars of Timelines are drawn at once, at most and in all.
+const GROWTH: &str = "(() => {
+    globalThis.growth = { most: 0, all: 0 };
+    const watch = new MutationObserver((changes) => {
+        const bars = new Set(changes.map(({ target }) => target.closest('.bar')).filter(Boolean)).size;
+        growth.most = Math.max(growth.most, bars);
+        growth.all += bars;
+    });
+    watch.observe(document.querySelector('.t-timelines tbody'), { subtree: true, attributes: true });
+})()";
+
 /// A machine that takes a tenth of a millisecond for each row that the time is asked for.
 const SLOW: &str = "(() => {
     let now = performance.now();
@@ -141,11 +111,10 @@ const SLOW: &str = "(() => {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn thousands_of_jobs_are_listed_and_one_that_changes_is_drawn_alone() {
     let (watch, tasks) = (Stopwatch::start(), Tasks::new());
-    let ((origin, say), browser) = (console(&tasks).await, Browser::start().await);
-    let state = event("state", 1, "state", &picture());
-    say.send(state.clone()).unwrap();
-    browser.open(&origin, (1280, 800), "light").await;
-    browser.goto(&operator::console::link(&origin, "anybody")).await;
+    let (stage, browser) = (Stage::new(&tasks).await, Browser::start().await);
+    let length = stage.say("state", &picture());
+    browser.open(&stage.origin, (1280, 800), "light").await;
+    browser.goto(&operator::console::link(&stage.origin, "anybody")).await;
     browser.click("nav a[href='#/queue']").await;
     browser.until(&format!("shown.lines('t-queue').length === {QUEUED}")).await;
     assert_eq!(browser.text("#count-queue").await, (QUEUED + BEHIND).to_string(), "all are counted");
@@ -154,7 +123,7 @@ async fn thousands_of_jobs_are_listed_and_one_that_changes_is_drawn_alone() {
     let mut row = job(321);
     row["why"] = json!("is served by no pool.");
     let change = json!({ "jobs": { "ci/j0321": row, "ci/j0000": null }, "queue": queue(QUEUED + BEHIND - 1) });
-    say.send(event("change", 2, "change", &change)).unwrap();
+    stage.say("change", &change);
     let changed = "document.querySelector(`[data-key='ci/j0321'] .reason`).textContent === 'is served by no pool.'";
     browser.until(changed).await;
     browser.until(&format!("shown.lines('t-queue').length === {}", QUEUED - 1)).await;
@@ -162,17 +131,53 @@ async fn thousands_of_jobs_are_listed_and_one_that_changes_is_drawn_alone() {
     browser.fill("#filter", "build 321").await;
     browser.until("shown.lines('t-queue').length === 1").await;
     assert_eq!(browser.text("#found").await, format!("1 of {}, {BEHIND} more wait behind these", QUEUED - 1));
-    browser.fill("#filter", "").await;
-    browser.click("nav a[href='#/vms']").await;
-    browser.until(&format!("shown.lines('t-vms').length === {MACHINES}")).await;
-    let long: Vec<u64> = serde_json::from_value(browser.eval("globalThis.long").await).unwrap();
-    // However slow a machine is, rows that are there already do not keep those behind them from being drawn.
+    let took = watch.elapsed().as_secs_f64();
+    println!("lane: {JOBS} jobs ({} KiB) in a browser in {took:.1} s", length >> 10);
+    browser.toil().await.is_smooth("the first look at thousands");
+    browser.is_clean().await;
+    tasks.shutdown(Duration::from_secs(5)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_view_of_a_thousand_machines_at_work_stays_quick_while_they_grow_old() {
+    let tasks = Tasks::new();
+    let (stage, browser) = (Stage::new(&tasks).await, Browser::start().await);
+    stage.say("state", &picture());
+    browser.open(&stage.origin, (1280, 800), "light").await;
+    browser.goto(&operator::console::link(&stage.origin, "anybody")).await;
+    browser.until("document.getElementById('link-text').textContent === 'Live'").await;
+    for (view, rows) in [("overview", 0), ("queue", QUEUED), ("vms", MACHINES), ("timelines", JOBS), ("clusters", 0)] {
+        browser.click(&format!("nav a[href='#/{view}']")).await;
+        browser.until(&format!("shown.lines('t-{view}').length === {rows}")).await;
+        for turn in 0..10 {
+            stage.say("change", &bustle(turn));
+            browser.eval("scrollBy(0, 900)").await;
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        }
+        browser.toil().await.is_smooth(view);
+    }
+    // However slow a machine is, a frame draws some rows and leaves the others to the next.
     browser.eval(SLOW).await;
     browser.click("nav a[href='#/timelines']").await;
-    browser.until(&format!("shown.lines('t-timelines').length === {}", JOBS - 1)).await;
-    let took = watch.elapsed().as_secs_f64();
-    println!("lane: {JOBS} jobs ({} KiB) in a browser in {took:.1} s, long tasks (ms): {long:?}", state.len() >> 10);
-    assert!(long.iter().all(|task| *task <= LONGEST), "the page did not answer for {long:?} ms");
+    browser.eval(GROWTH).await;
+    browser.until(&format!("growth.all >= {RUNNING}")).await;
+    let most = browser.eval("growth.most").await.as_u64().unwrap();
+    assert!((1..=200).contains(&most), "{most} bars at once");
+    browser.is_clean().await;
+    tasks.shutdown(Duration::from_secs(5)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_that_are_there_already_keep_no_others_from_being_drawn() {
+    let tasks = Tasks::new();
+    let (stage, browser) = (Stage::new(&tasks).await, Browser::start().await);
+    stage.say("state", &picture());
+    browser.open(&stage.origin, (1280, 800), "light").await;
+    browser.goto(&operator::console::link(&stage.origin, "anybody")).await;
+    browser.until("document.getElementById('link-text').textContent === 'Live'").await;
+    browser.eval(SLOW).await;
+    browser.click("nav a[href='#/timelines']").await;
+    browser.until(&format!("shown.lines('t-timelines').length === {JOBS}")).await;
     browser.is_clean().await;
     tasks.shutdown(Duration::from_secs(5)).await.unwrap();
 }

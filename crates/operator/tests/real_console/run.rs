@@ -286,6 +286,8 @@ async fn somebody_who_looks_while_jobs_run_sees_what_the_api_says() {
     visit.browser.is_clean().await;
     first.signal(Signal::Kill);
     visit.browser.until("document.getElementById('link-text').textContent.startsWith('Connection lost')").await;
+    // Whether it comes back with another certificate, a page cannot know.
+    visit.browser.until("document.getElementById('link-text').textContent.includes('Reload the page')").await;
     let second = operator(&visit.works, 0, port, None);
     visit.browser.until("document.getElementById('link-text').textContent === 'Live'").await;
     visit.pools().await;

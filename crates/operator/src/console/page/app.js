@@ -1,8 +1,9 @@
 // The console: what the server says is kept here, by key, and shown by views. Nothing is asked of anybody else.
 
+import { close } from "./detail.js";
 import { Stream, token } from "./stream.js";
 import { views } from "./views.js";
-import { make, write } from "./words.js";
+import { make, time, write, zone } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
 
@@ -24,11 +25,14 @@ const store = {
   align: "start",
   /** How far the server's clock is ahead of ours. */
   ahead: 0,
+  /** When the server last had news, by its own clock. */
+  heard: 0,
   now: () => Date.now() + store.ahead,
 };
 
 function told({ name, now, state, change }) {
   store.ahead = now - Date.now();
+  store.heard = now;
   const news = state ?? change;
   if (news.place) store.place = news.place;
   if (news.queue) store.queue = news.queue;
@@ -53,7 +57,7 @@ function keep(rows, fresh) {
   }
 }
 
-// Drawing: once per frame at most, only what is seen, and never so long that a key press waits.
+// Drawing: once per frame at most, only what is seen, and never so long that a key press waits. What grows old is drawn so, too.
 
 let due = false;
 let current = "overview";
@@ -75,12 +79,15 @@ function frame() {
   const { instance, version, leads, namespaces = [] } = store.place;
   if (!instance) return;
   const where = namespaces.length ? `namespace${namespaces.length > 1 ? "s" : ""} ${namespaces.join(", ")}` : "all namespaces";
-  write($("place"), `HyperFleet ${version} · ${where} · ${instance} ${leads ? "leads" : "stands by"}`);
+  write($("place"), `HyperFleet ${version} · ${where} · ${instance} ${leads ? "leads" : "stands by"} · times are ${zone()}`);
 }
 
 function show() {
+  if (!token.get()) return;
+  // It would lie over another view, and nothing would keep it up to date there.
+  close();
   const wanted = /^#\/([a-z]+)$/.exec(location.hash)?.[1];
-  if (wanted && wanted in views) current = wanted;
+  if (wanted && Object.hasOwn(views, wanted)) current = wanted;
   for (const name of Object.keys(views)) $(name).hidden = name !== current;
   $("tools").hidden = !views[current].lists;
   for (const link of document.querySelectorAll("#nav a")) {
@@ -98,6 +105,8 @@ const SAID = {
   connecting: "Connecting",
   live: "Live",
   lost: "Connection lost, trying again",
+  mute: "Connection lost. Reload the page if that lasts: the operator may show a new certificate",
+  away: "The operator cannot reach the Kubernetes API",
   full: "Too many are looking, trying again",
 };
 
@@ -115,7 +124,8 @@ function link(state) {
     return;
   }
   $("link").dataset.state = state;
-  write($("link-text"), SAID[state]);
+  const old = state === "away" && store.heard ? `; what you see is from ${time(store.heard, store.now())}` : "";
+  write($("link-text"), SAID[state] + old);
 }
 
 /** Shows the views if there is a token, else the door. */
@@ -132,13 +142,20 @@ function enter(why) {
   }
   stream.stop();
   link("off");
-  write($("place"), "");
-  // Nothing of what was shown stays, seen or not.
-  for (const part of PARTS) store[part].clear();
-  store.queue = { queued: 0, blocked: 0, reasons: [] };
-  $("detail").close();
-  for (const view of Object.values(views)) view.draw(store, Infinity);
+  empty();
+  document.title = "HyperFleet console";
   $("token").focus();
+}
+
+/** Nothing of what was shown stays, seen or not. */
+function empty() {
+  for (const part of PARTS) store[part].clear();
+  Object.assign(store, { place: {}, queue: { queued: 0, blocked: 0, reasons: [] }, filter: "", heard: 0 });
+  $("filter").value = "";
+  for (const id of ["place", "said"]) write($(id), "");
+  close();
+  frame();
+  for (const view of Object.values(views)) view.draw(store, Infinity);
 }
 
 $("door-form").addEventListener("submit", (event) => {
@@ -155,9 +172,13 @@ $("leave").addEventListener("click", () => {
   enter();
 });
 
+// How many are found is said aloud to whoever looks for something, and not whenever that changes by itself.
+let typed = 0;
 $("filter").addEventListener("input", () => {
   store.filter = $("filter").value.trim().toLowerCase();
   draw();
+  clearTimeout(typed);
+  typed = setTimeout(() => write($("said"), $("found").textContent), 700);
 });
 
 for (const choice of document.querySelectorAll("input[name=align]")) {
@@ -167,14 +188,14 @@ for (const choice of document.querySelectorAll("input[name=align]")) {
   });
 }
 
-$("detail-close").addEventListener("click", () => $("detail").close());
+$("detail-close").addEventListener("click", close);
 $("detail").addEventListener("click", (event) => {
-  if (event.target === $("detail")) $("detail").close();
+  if (event.target === $("detail")) close();
 });
 
 addEventListener("keydown", (event) => {
   const writes = event.target.closest?.("input, textarea, dialog");
-  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || writes || $("tools").hidden) return;
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || writes || $("views").hidden || $("tools").hidden) return;
   event.preventDefault();
   $("filter").focus();
 });
@@ -188,7 +209,9 @@ addEventListener("hashchange", () => {
 });
 
 setInterval(() => {
-  if (!document.hidden && !$("views").hidden) views[current].tick(store);
+  if (document.hidden || $("views").hidden) return;
+  views[current].tick(store);
+  draw();
 }, 1000);
 
 for (const view of Object.values(views)) view.start({ redraw: draw, store, make });

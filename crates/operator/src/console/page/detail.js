@@ -1,6 +1,7 @@
-// What is known of one job or one VM, in a dialog that follows what happens.
+// What is known of one job or one VM, in a dialog that follows what happens: built once, then only what differs is written, so that
+// whoever reads, selects or stands somewhere in it stays there.
 
-import { make, precise, split, time, write } from "./words.js";
+import { make, mark, precise, split, time, write, zone } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
 
@@ -22,7 +23,8 @@ let shown = null;
 
 /** Opens the details of a job or a VM: `part` is "jobs" or "machines". */
 export function open(store, part, key) {
-  shown = { part, key, row: null };
+  shown = { part, key, row: null, fill: part === "jobs" ? job(key) : machine(key) };
+  write($("detail-title"), split(key)[1]);
   fill(store);
   $("detail").showModal();
 }
@@ -32,25 +34,48 @@ export function refresh(store) {
   if (shown && $("detail").open) fill(store);
 }
 
+/** Closes details, and leaves nothing of them. */
+export function close() {
+  $("detail").close();
+  // The event comes later.
+  forget();
+}
+
+function forget() {
+  shown = null;
+  $("detail-title").replaceChildren();
+  $("detail-body").replaceChildren();
+}
+
+// Escape closes it, too.
+$("detail").addEventListener("close", () => !$("detail").open && forget());
+
 function fill(store) {
   const { part, key } = shown;
   const row = store[part].get(key);
   if (row === shown.row && row) return;
   shown.row = row;
-  const [namespace, name] = split(key);
-  write($("detail-title"), (part === "jobs" && row?.what) || name);
-  const content = row ? (part === "jobs" ? job(row, namespace, name) : machine(row, namespace, name)) : [];
-  if (!row) content.push(make("p", "quiet", "It is gone."));
-  $("detail-body").replaceChildren(...content);
+  // What was known of it last is what can be known.
+  $("detail-gone").hidden = Boolean(row);
+  if (!row) return;
+  if (part === "jobs") write($("detail-title"), row.what || split(key)[1]);
+  shown.fill(row, store.now());
 }
 
-function facts(pairs) {
+/** A list of facts; `write` takes a value for each term, and hides those that have none. */
+function facts(...terms) {
   const list = make("dl", "facts");
-  for (const [term, value] of pairs) {
-    if (value === undefined || value === "") continue;
-    list.append(make("dt", "", term), make("dd", "", String(value)));
-  }
-  return list;
+  const values = terms.map((term) => {
+    const pair = [make("dt", "", term), make("dd")];
+    list.append(...pair);
+    return pair;
+  });
+  const fill = (...texts) =>
+    values.forEach(([term, value], at) => {
+      write(value, String(texts[at] ?? ""));
+      for (const part of [term, value]) part.hidden = !value.textContent;
+    });
+  return [list, fill];
 }
 
 function command(text) {
@@ -61,54 +86,54 @@ function command(text) {
   return box;
 }
 
-function job(row, namespace, name) {
-  const state = row.result ? `${row.state}, ${row.result.toLowerCase()}` : row.state;
-  const why = make("p", "why", `${row.why.charAt(0).toUpperCase()}${row.why.slice(1)}`);
-  why.dataset.standing = row.standing;
-  const marks = make("ol", "marks");
-  let before = null;
-  for (const { mark, at, detail } of row.marks) {
-    const line = make("li");
-    const when = make("time", "num", time(at));
-    when.dateTime = new Date(at).toISOString();
-    line.append(when, make("span", "", MARKS[mark] ?? mark));
-    line.append(make("span", "quiet num", before === null ? "" : `+${precise(at - before)}`));
-    if (detail) line.append(make("span", "quiet detail", detail));
-    marks.append(line);
-    before = at;
-  }
-  return [
-    why,
-    facts([
-      ["State", state],
-      ["Repository", row.repository],
-      ["Pool", row.pool],
-      ["Claim", row.claim],
-      ["Labels", row.labels.join(", ")],
-      ["Reason", row.reason],
-      ["Said by", row.says],
-      ["Object", `${namespace}/${name}`],
-    ]),
-    make("h3", "", "What happened"),
-    marks,
-    command(`hyperfleet why runnerjob/${name} -n ${namespace}`),
-  ];
+function build(...parts) {
+  $("detail-body").replaceChildren(...parts);
 }
 
-function machine(row, namespace, name) {
-  return [
-    facts([
-      ["Phase", row.phase],
-      ["Step", row.step],
-      ["Reason", row.word.reason],
-      ["Says", row.word.message],
-      ["VM", row.vmId === undefined ? "" : `${row.vmId} on ${row.node}`],
-      ["Address", row.address],
-      ["Pool", row.pool],
-      ["Made for", row.job],
-      ["Born", row.bornAt === undefined ? "" : time(row.bornAt)],
-      ["Object", `${namespace}/${name}`],
-    ]),
-    command(`hyperfleet why machineclaim/${name} -n ${namespace}`),
-  ];
+function job(key) {
+  const [namespace, name] = split(key);
+  const [why, marks] = [make("p", "why"), make("ol", "marks")];
+  const [list, tell] = facts("State", "Repository", "Pool", "Claim", "Labels", "Reason", "Said by", "Next attempt", "Object");
+  const heading = make("h3", "", `What happened (times are ${zone()})`);
+  build(why, list, heading, marks, command(`hyperfleet why runnerjob/${name} -n ${namespace}`));
+  return (row, now) => {
+    write(why, `${row.why.charAt(0).toUpperCase()}${row.why.slice(1)}`);
+    mark(why, "data-standing", row.standing);
+    const state = row.result ? `${row.state}, ${row.result.toLowerCase()}` : row.state;
+    const next = row.retryAt === undefined ? "" : time(row.retryAt, now);
+    const { repository, pool, claim, labels, reason, says } = row;
+    tell(state, repository, pool, claim, labels.join(", "), reason, says, next, key);
+    happened(marks, row.marks, now);
+  };
+}
+
+function happened(list, marks, now) {
+  while (list.childElementCount > marks.length) list.lastElementChild.remove();
+  marks.forEach(({ mark: name, at, detail }, place) => {
+    const line = list.children[place] ?? list.appendChild(moment());
+    const [when, what, after, more] = line.children;
+    // The day is said where it is another one than in the line before.
+    write(when, time(at, marks[place - 1]?.at ?? now));
+    mark(when, "datetime", new Date(at).toISOString());
+    write(what, MARKS[name] ?? name);
+    write(after, place === 0 ? "" : `+${precise(at - marks[place - 1].at)}`);
+    write(more, detail ?? "");
+  });
+}
+
+function moment() {
+  const line = make("li");
+  line.append(make("time", "num"), make("span"), make("span", "quiet num"), make("span", "quiet detail"));
+  return line;
+}
+
+function machine(key) {
+  const [namespace, name] = split(key);
+  const [list, tell] = facts("Phase", "Step", "Reason", "Says", "VM", "Address", "Pool", "Made for", "Born", "Object");
+  build(list, command(`hyperfleet why machineclaim/${name} -n ${namespace}`));
+  return (row, now) => {
+    const place = row.vmId === undefined ? "" : `${row.vmId} on ${row.node}`;
+    const born = row.bornAt === undefined ? "" : time(row.bornAt, now);
+    tell(row.phase, row.step, row.word.reason, row.word.message, place, row.address, row.pool, row.job, born, key);
+  };
 }

@@ -7,6 +7,10 @@ const SILENCE = 30_000;
 const PAUSE = [500, 15_000];
 /** A tab that nobody sees for so long gives up its seat. */
 const UNSEEN = 60_000;
+/** Attempts without any answer after which more is said: a browser does not tell a page why there is none. */
+const PATIENCE = 4;
+/** What the operator says with a 503 when it cannot ask whose token it is. */
+const AWAY = "the Kubernetes API does not answer";
 
 export const token = {
   /** Takes the token out of the address, where it must not stay, and keeps it in this tab. */
@@ -39,6 +43,7 @@ export class Stream {
   #timer = 0;
   #unseen = 0;
   #failures = 0;
+  #unanswered = 0;
   #wanted = false;
 
   constructor(told, link) {
@@ -47,17 +52,24 @@ export class Stream {
     const now = () => this.#wanted && !this.#abort && this.#open();
     addEventListener("online", now);
     document.addEventListener("visibilitychange", () => {
-      clearTimeout(this.#unseen);
-      if (document.hidden) this.#unseen = setTimeout(() => this.#pause(), UNSEEN);
-      else now();
+      this.#watch();
+      if (!document.hidden) now();
     });
+  }
+
+  /** A tab may begin where nobody sees it. */
+  #watch() {
+    clearTimeout(this.#unseen);
+    if (document.hidden) this.#unseen = setTimeout(() => this.#pause(), UNSEEN);
   }
 
   start() {
     this.stop();
     this.#wanted = true;
     this.#failures = 0;
+    this.#unanswered = 0;
     this.#link("connecting");
+    this.#watch();
     this.#open();
   }
 
@@ -80,7 +92,8 @@ export class Stream {
     try {
       outcome = await this.#listen(abort);
     } catch {
-      outcome = "lost";
+      const other = this.#unanswered >= PATIENCE && location.protocol === "https:";
+      outcome = other ? "mute" : "lost";
     }
     if (this.#abort !== abort) return; // Somebody has begun anew, or wants no more.
     this.#abort = null;
@@ -108,11 +121,13 @@ export class Stream {
     };
     try {
       const headers = { Authorization: `Bearer ${token.get()}`, Accept: "text/event-stream" };
+      this.#unanswered += 1;
       const answer = await fetch("events", { headers, signal: abort.signal, cache: "no-store", redirect: "error" });
+      this.#unanswered = 0;
       if (answer.status === 401) return "unknown";
       if (answer.status === 403) return "forbidden";
       if (answer.status === 503 && answer.headers.has("retry-after")) return "full";
-      if (!answer.ok) return "lost";
+      if (!answer.ok) return (await answer.text()).trim() === AWAY ? "away" : "lost";
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       // What has no end yet, in the parts that it came in: a large state comes in many.
       let rest = [];

@@ -17,6 +17,9 @@ export class Table {
   #heads = [];
   #sort;
   #changed;
+  /** Lines that have to grow old yet, and where that goes on: whoever is slow begins with the ones that had no turn. */
+  #aging = 0;
+  #turn = [].values();
 
   constructor(place, { name, label, columns, empty, sort, changed }) {
     this.#columns = columns;
@@ -70,6 +73,15 @@ export class Table {
 
   /** Brings the table to these rows, [key, row] each; false if time ran out before it was done. */
   update(rows, now, deadline) {
+    const held = document.activeElement;
+    const end = Math.max(deadline, performance.now() + LEAST);
+    const done = this.#arrange(rows, now, end) && this.#age(now, end);
+    // What is moved loses the focus.
+    if (held !== document.activeElement && this.#body.contains(held)) held.focus({ preventScroll: true });
+    return done;
+  }
+
+  #arrange(rows, now, end) {
     const { at, down } = this.#sort;
     const by = this.#columns[at].by;
     const keyed = rows.map(([key, row]) => [by(row, key), key, row]);
@@ -84,10 +96,11 @@ export class Table {
     this.#empty.hidden = rows.length > 0;
     this.table.hidden = rows.length === 0;
     let next = this.#body.firstElementChild;
-    const end = Math.max(deadline, performance.now() + LEAST);
     let written = false;
     for (const [, key, row] of keyed) {
       let line = this.#lines.get(key);
+      // Of two that have changed places, the one moves that comes later now.
+      if (line && next && next !== line.element && next.nextElementSibling === line.element) next = line.element;
       // Only what is written counts: were rows that stay to use the time up, the last of thousands would never be reached.
       if (line?.row === row && line.element === next) {
         next = next.nextElementSibling;
@@ -109,12 +122,25 @@ export class Table {
     return true;
   }
 
-  /** Lets grow old what does. */
-  tick(now) {
-    const aging = this.#columns.map((column, place) => [column, place]).filter(([column]) => column.ages);
-    for (const [key, line] of this.#lines) {
-      for (const [column, place] of aging) column.cell(line.cells[place], line.row, key, now);
+  /** Lets grow old what does, from the next update on. */
+  tick() {
+    this.#aging = this.#lines.size;
+  }
+
+  #age(now, end) {
+    const columns = this.#columns.map((column, place) => [column, place]).filter(([column]) => column.ages);
+    for (; this.#aging > 0; this.#aging -= 1) {
+      if (performance.now() > end) return false;
+      let next = this.#turn.next();
+      if (next.done) {
+        this.#turn = this.#lines.entries();
+        next = this.#turn.next();
+        if (next.done) break;
+      }
+      const [key, line] = next.value;
+      for (const [column, place] of columns) column.cell(line.cells[place], line.row, key, now);
     }
+    return true;
   }
 
   #line(key) {

@@ -56,7 +56,8 @@ export function lay(bar, found, begin, whole) {
     if (piece.style.left !== left) piece.style.left = left;
     if (piece.style.width !== width) piece.style.width = width;
   });
-  mark(bar, "aria-label", found.map(({ stage, from, to }) => `${stage} ${precise(to - from)}`).join(", "));
+  const said = found.map(({ stage, from, to }) => `${stage} ${precise(to - from)}`).join(", ");
+  for (const name of ["aria-label", "title"]) mark(bar, name, said);
 }
 
 /** Writes the axis: five moments from its begin to its end. */

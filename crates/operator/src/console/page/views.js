@@ -239,8 +239,8 @@ const queue = {
     refresh(store);
     return this.table.update(rows, store.now(), deadline);
   },
-  tick(store) {
-    this.table.tick(store.now());
+  tick() {
+    this.table.tick();
   },
 };
 
@@ -276,8 +276,8 @@ const vms = {
     refresh(store);
     return this.table.update(rows, store.now(), deadline);
   },
-  tick(store) {
-    this.table.tick(store.now());
+  tick() {
+    this.table.tick();
   },
 };
 
@@ -294,7 +294,12 @@ const timelines = {
       $("legend").append(entry);
     }
     const lives = (row, key) => Boolean(row.claim) && store.machines.has(`${split(key)[0]}/${row.claim}`);
-    const bar = (row, key, now) => pieces(row, lives(row, key), now);
+    // Both columns of a row ask for the same bar, one after the other.
+    let last = {};
+    const bar = (row, key, now) => {
+      if (last.row !== row || last.now !== now) last = { row, now, found: pieces(row, lives(row, key), now) };
+      return last.found;
+    };
     this.bar = bar;
     const state = (row) => (row.result ?? row.state).toLowerCase();
     const tones = { queued: "waits", assigned: "makes", running: "busy", succeeded: "good", failed: "bad" };
@@ -360,14 +365,11 @@ const timelines = {
     const all = [...store.jobs.values()];
     foundJobs(store, rows.length, all.length, all.filter(waits).length);
     refresh(store);
-    const moved = this.measure(store, rows);
-    const done = this.table.update(rows, store.now(), deadline);
-    if (moved) this.table.tick(store.now());
-    return done;
+    if (this.measure(store, rows)) this.table.tick();
+    return this.table.update(rows, store.now(), deadline);
   },
-  tick(store) {
-    this.measure(store, this.rows(store));
-    this.table.tick(store.now());
+  tick() {
+    this.table.tick();
   },
 };
 

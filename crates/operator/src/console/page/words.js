@@ -39,10 +39,15 @@ export function precise(milliseconds) {
   return value < 10000 ? `${(value / 1000).toFixed(1)}s` : span(value);
 }
 
-/** The time of day of a moment. */
-export function time(moment) {
-  return new Date(moment).toLocaleTimeString("en-GB");
+/** The time of day of a moment, with its date if that is not the one of `now`. */
+export function time(moment, now) {
+  const at = new Date(moment);
+  const clock = at.toLocaleTimeString("en-GB");
+  return at.toDateString() === new Date(now).toDateString() ? clock : `${at.toLocaleDateString("sv-SE")} ${clock}`;
 }
+
+/** Where the clock is that times are told by. */
+export const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /** A size in binary units, as Kubernetes writes them. */
 export function size(bytes) {
