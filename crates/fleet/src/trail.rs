@@ -22,10 +22,10 @@ use api::{HypervisorCluster, HypervisorMachineTemplate, MachineClaim, RunnerJob,
 use jiff::Timestamp;
 use serde::Serialize;
 
-pub use answer::{Answer, Standing};
+pub use answer::{Answer, Standing, answer};
 pub use choose::{claim_of_job, claim_of_pool, job_of_claim};
 pub use link::{Link, telling};
-pub use mark::{Event, Mark};
+pub use mark::{Event, Mark, events};
 
 /// What is on the way, from the job to the hypervisor; later ones are further down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -151,8 +151,8 @@ pub fn follow(scene: &Scene, now: Timestamp) -> Trail {
     Trail {
         subject: object::name(scene, scene.subject).unwrap_or_default(),
         about: scene.job.there().map(about).unwrap_or_default(),
-        answer: answer::answer(scene, now),
-        events: mark::events(scene),
+        answer: answer(scene, Some(now)),
+        events: events(scene),
         links: link::links(scene),
         at: now,
     }

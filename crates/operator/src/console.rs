@@ -71,7 +71,7 @@ pub fn spawn(host: &Host, caches: &Caches) {
             namespaces: namespaces.clone(),
             leads: leadership.is_held(),
         };
-        State::of(&gather(&watched, &departed), place, clock.now())
+        State::of(&gather(&watched, &departed), place)
     };
     let show = Arc::new(Show::new(clock, look));
     stir(&caches.pools, &show);

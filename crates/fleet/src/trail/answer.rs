@@ -39,8 +39,8 @@ pub enum Standing {
 /// What to do where the controllers are silent.
 const SILENT: &str = "If that lasts, see whether `hyperfleet operator` runs and watches this namespace";
 
-/// The answer for what was asked about.
-pub(super) fn answer(scene: &Scene, now: Timestamp) -> Answer {
+/// The answer for what was asked about. Without a clock it says nothing that grows old by itself.
+pub fn answer(scene: &Scene, now: Option<Timestamp>) -> Answer {
     let subject = object::name(scene, scene.subject).unwrap_or_default();
     let Some(Obstacle { kind, cause }) = deepest(scene, scene.subject) else {
         let (standing, text) = rest::rest(scene, now);
@@ -82,10 +82,10 @@ pub(super) fn after_colon(message: &str) -> String {
 }
 
 /// When the next attempt is made, where a claim says so.
-fn retry(scene: &Scene, kind: Kind, now: Timestamp) -> String {
+fn retry(scene: &Scene, kind: Kind, now: Option<Timestamp>) -> String {
     let status = scene.claim.there().filter(|_| kind == Kind::Claim).and_then(|claim| claim.status.as_ref());
     let due = status.and_then(|status| status.next_retry_time.as_ref()).map(Moment::timestamp);
-    match due.map(|due| whole_seconds(due, now)) {
+    match due.zip(now).map(|(due, now)| whole_seconds(due, now)) {
         Some(left) if left > 0 => format!("; the next attempt is in {}", Span::from_secs(left)),
         Some(_) | None => String::new(),
     }

@@ -73,7 +73,7 @@ pub struct Event {
 }
 
 /// What happened so far, in the order of time. What has no time of its own stays behind what it followed.
-pub(super) fn events(scene: &Scene) -> Vec<Event> {
+pub fn events(scene: &Scene) -> Vec<Event> {
     let of_job = scene.job.there().map(of_job).unwrap_or_default();
     let begun = of_job.iter().any(|event| event.mark == Mark::Begun);
     let ended = of_job.iter().any(|event| event.mark == Mark::Ended);

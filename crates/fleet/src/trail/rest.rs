@@ -9,7 +9,7 @@ use super::object::Speaks;
 use super::{Kind, Scene};
 
 /// How something is that nothing is in the way of, in words that follow its name.
-pub(super) fn rest(scene: &Scene, now: Timestamp) -> (Standing, String) {
+pub(super) fn rest(scene: &Scene, now: Option<Timestamp>) -> (Standing, String) {
     let unknown = || (Standing::Works, "waits for nothing".to_owned());
     match scene.subject {
         Kind::Job => scene.job.there().map_or_else(unknown, |job| of_job(job, scene.claim.there(), now)),
@@ -19,19 +19,19 @@ pub(super) fn rest(scene: &Scene, now: Timestamp) -> (Standing, String) {
     }
 }
 
-fn ago(moment: Option<&Moment>, now: Timestamp) -> String {
-    moment.map(|moment| format!(" {} ago", passed(moment, now))).unwrap_or_default()
+fn ago(moment: Option<&Moment>, now: Option<Timestamp>) -> String {
+    passed(moment, now).map(|passed| format!(" {passed} ago")).unwrap_or_default()
 }
 
-fn since(moment: Option<&Moment>, now: Timestamp) -> String {
-    moment.map(|moment| format!(" for {}", passed(moment, now))).unwrap_or_default()
+fn since(moment: Option<&Moment>, now: Option<Timestamp>) -> String {
+    passed(moment, now).map(|passed| format!(" for {passed}")).unwrap_or_default()
 }
 
-fn passed(moment: &Moment, now: Timestamp) -> Span {
-    Span::from_secs(whole_seconds(now, moment.timestamp()))
+fn passed(moment: Option<&Moment>, now: Option<Timestamp>) -> Option<Span> {
+    Some(Span::from_secs(whole_seconds(now?, moment?.timestamp())))
 }
 
-fn of_job(job: &RunnerJob, claim: Option<&MachineClaim>, now: Timestamp) -> (Standing, String) {
+fn of_job(job: &RunnerJob, claim: Option<&MachineClaim>, now: Option<Timestamp>) -> (Standing, String) {
     let status = job.status.clone().unwrap_or_default();
     let place = claim.map(|claim| format!("{} (machineclaim/{})", place(claim), claim.named().1)).unwrap_or_default();
     match status.state {
@@ -42,7 +42,7 @@ fn of_job(job: &RunnerJob, claim: Option<&MachineClaim>, now: Timestamp) -> (Sta
     }
 }
 
-fn over(status: &RunnerJobStatus, now: Timestamp) -> String {
+fn over(status: &RunnerJobStatus, now: Option<Timestamp>) -> String {
     let ago = ago(status.ended_at.as_ref(), now);
     let Some(loss) = &status.infrastructure_loss else {
         let result = status.result.map(|result| format!(": {result}")).unwrap_or_default();
@@ -72,7 +72,7 @@ fn of_pool(pool: &RunnerPool) -> String {
     )
 }
 
-fn of_claim(claim: &MachineClaim, now: Timestamp) -> (Standing, String) {
+fn of_claim(claim: &MachineClaim, now: Option<Timestamp>) -> (Standing, String) {
     let status = claim.status.clone().unwrap_or_default();
     let why = find(claim.conditions(), ConditionType::Ready).map(|ready| after_colon(&ready.message));
     let why = why.unwrap_or_default();

@@ -73,9 +73,12 @@ pub(super) struct JobRow {
     pub(super) queued_at: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) ended_at: Option<i64>,
+    /// When its machine is tried again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) retry_at: Option<i64>,
     /// Whether it waits, and for whom.
     pub(super) standing: Standing,
-    /// The one thing it waits for, as a sentence without its name.
+    /// The one thing it waits for, as a sentence without its name, and without times: they are sent as times.
     pub(super) why: String,
     /// Who says so.
     pub(super) says: String,

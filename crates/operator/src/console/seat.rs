@@ -14,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use bytes::{BufMut, Bytes, BytesMut};
 use chassis::Tasks;
+use futures::stream;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -23,7 +24,8 @@ use super::show::{Frame, Show};
 
 /// Seats; half of the listener's connections, so that whoever scrapes metrics finds one.
 const SEATS: usize = 64;
-/// How long one is kept: below the life of a connection, and how long a token is trusted without asking again.
+/// How long one is kept: below the life of a connection, which it takes with it, so that the next one has a whole life, too.
+/// And how long a token is trusted without asking again.
 const SITTING: Duration = Duration::from_mins(4);
 /// How often something is said when nothing happens, so that a dead connection can be told from a calm one.
 const HEARTBEAT: Duration = Duration::from_secs(10);
@@ -39,29 +41,39 @@ struct House {
 pub(super) fn closed(show: &Arc<Show>, tasks: &Tasks) -> Router {
     let house = House { show: Arc::clone(show), seats: Arc::new(Semaphore::new(SEATS)), tasks: tasks.clone() };
     let pages = Router::new()
-        .route("/console/state", get(|State(house): State<House>| async move { state(&house) }))
-        .route("/console/events", get(|State(house): State<House>| async move { events(&house) }));
+        .route("/console/state", get(|State(house): State<House>| async move { seated(&house, state) }))
+        .route("/console/events", get(|State(house): State<House>| async move { seated(&house, events) }));
     dress(pages.with_state(house))
 }
 
 const FRESH: (header::HeaderName, HeaderValue) = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
 
-fn state(house: &House) -> Response {
-    let json = HeaderValue::from_static("application/json");
-    ([FRESH, (header::CONTENT_TYPE, json)], house.show.whole().1).into_response()
-}
-
-fn events(house: &House) -> Response {
+/// Gives a seat, if there is one.
+fn seated(house: &House, serve: impl FnOnce(&House, OwnedSemaphorePermit) -> Response) -> Response {
     let Ok(place) = Arc::clone(&house.seats).try_acquire_owned() else {
         let later = (header::RETRY_AFTER, HeaderValue::from_static("5"));
         return (StatusCode::SERVICE_UNAVAILABLE, [FRESH, later], "too many are looking already\n").into_response();
     };
-    let stream = futures::stream::unfold(Seat::take(house, place), |mut seat| async move {
+    serve(house, place)
+}
+
+fn state(house: &House, place: OwnedSemaphorePermit) -> Response {
+    // The seat is given up after the last of it was asked for.
+    let whole = stream::unfold((Some(house.show.whole().1), place), |(whole, place)| async move {
+        Some((Ok::<_, Infallible>(whole?), (None, place)))
+    });
+    let json = HeaderValue::from_static("application/json");
+    ([FRESH, (header::CONTENT_TYPE, json)], Body::from_stream(whole)).into_response()
+}
+
+fn events(house: &House, place: OwnedSemaphorePermit) -> Response {
+    let said = stream::unfold(Seat::take(house, place), |mut seat| async move {
         let said = seat.next().await?;
         Some((Ok::<_, Infallible>(said), seat))
     });
-    let kind = HeaderValue::from_static("text/event-stream");
-    ([FRESH, (header::CONTENT_TYPE, kind)], Body::from_stream(stream)).into_response()
+    let kind = (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    let last = (header::CONNECTION, HeaderValue::from_static("close"));
+    ([FRESH, kind, last], Body::from_stream(said)).into_response()
 }
 
 /// Somebody who looks.

@@ -14,7 +14,7 @@ use super::state::State;
 
 /// The shortest time from one picture to the next: what comes within it is shown together.
 const PACE: Duration = Duration::from_millis(300);
-/// The longest: sentences such as "the next attempt is in 5s" grow old by themselves.
+/// The longest: nobody says when another replica begins to lead.
 const STALE: Duration = Duration::from_secs(2);
 /// Looking takes at most this part of one processor, however much there is to see.
 const SHARE: u32 = 10;

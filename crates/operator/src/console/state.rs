@@ -9,7 +9,7 @@ use api::{
     Condition, ConditionStatus, ConditionType, HypervisorCluster, HypervisorMachineTemplate, JobState, MachineClaim,
     Moment, RunnerJob, RunnerPool, RunnerSource,
 };
-use fleet::trail::{self, Event, Mark, telling};
+use fleet::trail::{self, Event, Kind, Mark, Scene, telling};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use serde::Serialize;
@@ -49,11 +49,11 @@ pub(super) struct State {
 }
 
 impl State {
-    /// What these objects look like now, as `place` sees them.
-    pub(super) fn of(objects: &Objects, place: Place, now: Timestamp) -> Self {
+    /// What these objects look like, as `place` sees them. It knows no clock: what only grows old is not sent again.
+    pub(super) fn of(objects: &Objects, place: Place) -> Self {
         let around = Surroundings::new(objects);
         let homes = homes(&objects.claims);
-        let mut jobs = shown(&objects.jobs).into_iter().map(|row| (key(row), job(row, &around, now))).collect();
+        let mut jobs = shown(&objects.jobs).into_iter().map(|row| (key(row), job(row, &around))).collect();
         let queue = queue::trim(&mut jobs);
         Self {
             place,
@@ -125,16 +125,17 @@ fn state(job: &RunnerJob) -> JobState {
     job.status.as_ref().and_then(|status| status.state).unwrap_or(JobState::Queued)
 }
 
-fn job(job: &RunnerJob, around: &Surroundings<'_>, now: Timestamp) -> JobRow {
+fn job(job: &RunnerJob, around: &Surroundings<'_>) -> JobRow {
     let mut scene = around.around(job);
     let departed = around.departed(job);
     if let Some(departed) = departed {
         scene.claim = trail::Found::There(Box::new((*departed.claim).clone()));
     }
-    let told = trail::follow(&scene, now);
+    let answer = trail::answer(&scene, None);
     let (spec, status) = (&job.spec, job.status.clone().unwrap_or_default());
     let claim = scene.claim.there().map(ResourceExt::name_any);
-    let why = told.answer.text.strip_prefix(&told.subject).map_or(told.answer.text.as_str(), str::trim_start);
+    let subject = format!("{}/{} ", Kind::Job.as_str(), name(job).1);
+    let why = answer.text.strip_prefix(&subject).unwrap_or(&answer.text);
     JobRow {
         state: state(job).as_str(),
         result: status.result.map(api::JobResult::as_str),
@@ -145,12 +146,20 @@ fn job(job: &RunnerJob, around: &Surroundings<'_>, now: Timestamp) -> JobRow {
         claim: claim.or_else(|| status.claim_ref.map(|claim| claim.name.to_string())),
         queued_at: millis(&spec.queued_at),
         ended_at: status.ended_at.as_ref().map(millis),
-        standing: told.answer.standing,
+        retry_at: retry(&scene, &answer),
+        standing: answer.standing,
         why: why.to_owned(),
-        says: told.answer.object,
-        reason: told.answer.reason,
-        marks: marks(told.events, scene.claim.there(), departed),
+        says: answer.object,
+        reason: answer.reason,
+        marks: marks(trail::events(&scene), scene.claim.there(), departed),
     }
+}
+
+/// When the next attempt is made, if that is what the job waits for.
+fn retry(scene: &Scene, answer: &trail::Answer) -> Option<i64> {
+    let claim = scene.claim.there()?;
+    let due = claim.status.as_ref()?.next_retry_time.as_ref()?;
+    (answer.object == format!("{}/{}", Kind::Claim.as_str(), name(claim).1)).then(|| millis(due))
 }
 
 /// What happened at a known time. That a claim is gone means that its VM is.

@@ -107,6 +107,26 @@ fn the_next_attempt_is_announced() {
 }
 
 #[test]
+fn without_a_clock_nothing_is_said_that_grows_old() {
+    let failed = said("Provisioning", "False", "CloneFailed", "attempt 2 of 5 did not succeed: no lock");
+    let retries = Scene { claim: claim("Pending", json!({ "nextRetryTime": ago(-75) }), &[failed]), ..starting() };
+    let busy = claim("Busy", allocated(), &[said("Ready", "True", "Busy", "the runner runs")]);
+    let runs = Scene { claim: busy, ..scene(job(json!({ "state": "Running", "startedAt": ago(90) }))) };
+    let ended = scene(job(json!({ "state": "Completed", "result": "Failed", "endedAt": ago(5) })));
+    for (scene, line) in [
+        (
+            retries,
+            "runnerjob/job-1 waits for another attempt to clone its VM (machineclaim/job-1-1): attempt 2 of 5 did not \
+             succeed: no lock. Nothing to do.",
+        ),
+        (runs, "runnerjob/job-1 runs on VM 6001 of node pve1 (machineclaim/job-1-1)."),
+        (ended, "runnerjob/job-1 ended: Failed."),
+    ] {
+        assert_eq!(answer(&scene, None).text, line);
+    }
+}
+
+#[test]
 fn a_reason_of_another_version_is_passed_on() {
     let scene = scene(queued("MoonIsFull", "it is what it is."));
     assert_eq!(text(&scene), "runnerjob/job-1 waits: it is what it is.");

@@ -65,7 +65,7 @@ impl Visit {
     fn to(objects: Objects) -> Self {
         let objects = Arc::new(Mutex::new(objects));
         let seen = Arc::clone(&objects);
-        let look = move || State::of(&seen.lock().unwrap(), Place::default(), now());
+        let look = move || State::of(&seen.lock().unwrap(), Place::default());
         let show = Show::new(Clock::starting_at(now()), look);
         let (_, whole, changes) = show.join();
         Self { objects, show, whole, changes }
@@ -102,6 +102,20 @@ async fn a_queue_of_thousands_is_counted_in_full_and_sent_in_part() {
     let (less, more) = (some.whole.len(), many.whole.len());
     assert!(more < less + 100, "{less} bytes grow to {more} with the queue");
     assert!(less < 3 << 20, "{less} bytes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_that_passes_sends_nothing_of_jobs_that_run_or_are_over() {
+    let mut visit = Visit::to(crowd(JOBS));
+    let before = visit.show.whole();
+    let why = |job: &str| visit.state()["jobs"][job]["why"].clone();
+    assert_eq!(why("ci/r7"), "runs on VM 6001 of node pve1 (machineclaim/m7).");
+    assert_eq!(why("ci/e399"), "ended.");
+    for _ in 0..10 {
+        advance(Duration::from_secs(61)).await;
+        assert_eq!(visit.show.whole().0, before.0, "the same picture");
+    }
+    assert!(visit.changes.try_recv().is_err(), "nothing has happened");
 }
 
 #[tokio::test(start_paused = true)]

@@ -88,8 +88,7 @@ pub(super) fn allocated() -> Value {
 }
 
 fn picture(objects: &Objects) -> Value {
-    let now: Timestamp = "2026-01-01T00:01:00Z".parse().unwrap();
-    serde_json::to_value(State::of(objects, Place::default(), now)).unwrap()
+    serde_json::to_value(State::of(objects, Place::default())).unwrap()
 }
 
 #[test]
@@ -164,6 +163,33 @@ fn a_job_waits_for_what_the_last_on_its_way_says() {
     assert_eq!((&row["what"], &row["claim"]), (&json!("<img src=x onerror=alert(1)>"), &json!("job-1-1")));
     let marks: Vec<&str> = row["marks"].as_array().unwrap().iter().map(|mark| mark["mark"].as_str().unwrap()).collect();
     assert_eq!(marks, ["queued", "seen", "claimMade", "allocated"]);
+}
+
+/// In an outage every claim has an attempt of its own before it: that is told as a time, and in no sentence.
+#[test]
+fn when_the_next_attempt_is_makes_no_other_reason() {
+    let mut objects = surroundings();
+    let starts = || queued("MachineStarting", "a machine is being made");
+    objects.jobs = vec![job("job-1", "a", &starts()), job("job-2", "b", &starts())];
+    let failed = said("Provisioning", "False", "CloneFailed", "attempt 1 of 10 did not succeed: no lock");
+    let claim = |number: u32| {
+        let retry = format!("2026-01-01T00:01:1{number}Z");
+        let mut claim = claim(
+            &format!("job-{number}-1"),
+            "Pending",
+            Some(json!({ "conditions": [failed.clone()], "nextRetryTime": retry })),
+        );
+        let made_for = format!("job-{number}");
+        claim.metadata.labels.as_mut().unwrap().insert("hyperfleet.io/runner-job".to_owned(), made_for.clone());
+        claim.spec.workload.runner.as_mut().unwrap().job_ref.as_mut().unwrap().name =
+            serde_json::from_value(json!(made_for)).unwrap();
+        Arc::new(claim)
+    };
+    objects.claims = vec![claim(1), claim(2)];
+    let shown = picture(&objects);
+    let why = "waits for another attempt to clone its VM: attempt 1 of 10 did not succeed: no lock. Nothing to do.";
+    assert_eq!(shown["queue"]["reasons"], json!([{ "number": 2, "standing": "Waits", "why": why }]));
+    assert_eq!(shown["jobs"]["ci/job-2"]["retryAt"], json!(1_767_225_672_000_i64));
 }
 
 #[test]

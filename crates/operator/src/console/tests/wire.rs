@@ -13,6 +13,7 @@ use runtime::admin::{Annex, serve_metrics};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 
 use super::super::show::Show;
 use super::super::state::State;
@@ -37,9 +38,13 @@ fn cluster() -> kube::Client {
     kube::Client::new(service, "default")
 }
 
-/// A console of nothing, which counts the seconds of a leader.
 async fn console() -> (SocketAddr, Tasks) {
-    let (annex, tasks) = (Annex::new(cluster()), Tasks::new());
+    console_of(cluster()).await
+}
+
+/// A console of nothing, which counts the seconds of a leader.
+async fn console_of(cluster: kube::Client) -> (SocketAddr, Tasks) {
+    let (annex, tasks) = (Annex::new(cluster), Tasks::new());
     let bind: Bind = "127.0.0.1:0".parse().unwrap();
     let endpoint = MetricsEndpoint { bind, secure: false, certificate: None };
     let address = serve_metrics(&endpoint, Metrics::new("1.2.3"), &annex, &tasks).await.unwrap().unwrap();
@@ -164,6 +169,34 @@ async fn events_begin_with_the_whole_picture_and_go_on_with_what_changed() {
     }
 }
 
+/// A connection lives for a while longer than a sitting: a second sitting on it would be cut off in the middle.
+#[tokio::test(start_paused = true)]
+async fn a_sitting_takes_its_connection_with_it() {
+    let (address, tasks) = console().await;
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = "GET /console/events HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer reader\r\n\r\n";
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let (begun, mut text) = (Instant::now(), String::new());
+    stream.read_to_string(&mut text).await.unwrap();
+    let sat = begun.elapsed().as_secs();
+    assert!((235..245).contains(&sat), "the connection went after {sat} seconds");
+    assert!(text.starts_with("HTTP/1.1 200") && text.contains("connection: close\r\n"), "the browser is told");
+    assert!(text.ends_with("\r\n0\r\n\r\n"), "it ends in order");
+    tasks.shutdown(Duration::from_secs(5)).await.unwrap();
+}
+
+/// The page tells it from a connection that is lost, by these words.
+#[tokio::test]
+async fn whoever_looks_while_the_cluster_is_away_is_told_so() {
+    let away = tower::service_fn(|_: http::Request<Body>| async { Err::<http::Response<Body>, _>("refused") });
+    let (address, tasks) = console_of(kube::Client::new(away, "default")).await;
+    let (status, text) = fetch(address, "/console/events", "Authorization: Bearer reader\r\n").await;
+    assert!(status == 503 && !text.contains("retry-after"), "{text}");
+    let said = text.split("\r\n\r\n").nth(1).unwrap().trim_end();
+    assert!(include_str!("../page/stream.js").contains(&format!("\"{said}\"")), "the page knows {said:?}");
+    tasks.shutdown(Duration::from_secs(5)).await.unwrap();
+}
+
 #[tokio::test]
 async fn many_who_look_leave_room_for_those_who_measure() {
     let (address, tasks) = console().await;
@@ -175,8 +208,10 @@ async fn many_who_look_leave_room_for_those_who_measure() {
         assert_eq!(&begun, b"HTTP/1.1 200");
         looking.push(stream);
     }
-    let (status, text) = fetch(address, "/console/events", "Authorization: Bearer reader\r\n").await;
-    assert!(status == 503 && text.contains("retry-after: 5\r\n"), "{text}");
+    for path in ["/console/events", "/console/state"] {
+        let (status, text) = fetch(address, path, "Authorization: Bearer reader\r\n").await;
+        assert!(status == 503 && text.contains("retry-after: 5\r\n"), "{path}: {text}");
+    }
     assert_eq!(fetch(address, "/metrics", "").await.0, 200);
     drop(looking);
     tasks.shutdown(Duration::from_secs(5)).await.unwrap();
