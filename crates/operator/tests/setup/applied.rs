@@ -225,9 +225,9 @@ async fn webhooks_for_an_app_that_was_made_without() {
     // A person does so, with a secret of their own.
     clinic.github.subscribe_app(&["workflow_job"]);
     let heard: Arc<Mutex<Vec<http::Request<Bytes>>>> = Arc::default();
-    let hears = Arc::clone(&heard);
+    let told = Arc::clone(&heard);
     let receiver = Receiver::function(move |request| {
-        hears.lock().unwrap().push(request);
+        told.lock().unwrap().push(request);
         async { Some(202) }.boxed()
     });
     clinic.github.add_hook(HookOwner::App, "https://hooks.example.com/webhooks/", "typed by hand", receiver);
