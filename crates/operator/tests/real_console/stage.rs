@@ -33,7 +33,7 @@ impl Stage {
         let heard = Arc::new(Mutex::new(Some(heard)));
         let pages = Router::new()
             .route("/console/", get(|| file(Asked("index.html".to_owned()))))
-            .route("/console/events", get(move || events(heard.lock().unwrap().take())))
+            .route("/console/events", get(async move || events(heard.lock().unwrap().take())))
             .route("/console/{name}", get(file));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
@@ -61,7 +61,7 @@ impl Stage {
     }
 }
 
-async fn events(heard: Option<UnboundedReceiver<String>>) -> Response {
+fn events(heard: Option<UnboundedReceiver<String>>) -> Response {
     let Some(heard) = heard else {
         return (StatusCode::SERVICE_UNAVAILABLE, "the Kubernetes API does not answer\n").into_response();
     };
