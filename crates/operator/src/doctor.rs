@@ -70,10 +70,10 @@ pub async fn examine(means: &Means) -> Chart {
     let objects = kubernetes::objects(means, &mut chart).await;
     let wards = hypervisors::examine(means, &objects, &mut chart).await;
     templates::examine(means, &objects, &wards, &mut chart).await;
-    if !objects.clusters.is_empty() {
+    if objects.clusters.as_ref().is_some_and(|clusters| !clusters.is_empty()) {
         advertise::examine(means, &mut chart).await;
     }
     let surveys = sources::examine(means, &objects, &mut chart).await;
-    pools::examine(&objects, &surveys, &mut chart);
+    pools::examine(means, &objects, &surveys, &mut chart).await;
     chart
 }

@@ -45,7 +45,7 @@ pub use login::{Complete, Login, Secrets};
 pub use machines::Want;
 pub(crate) use machines::{bridge, life, links, mode};
 pub use ownership::{Ownership, OwnershipError, SECRET as OWNERSHIP};
-pub(crate) use survey::Survey;
+pub(crate) use survey::{Survey, sought};
 
 /// All hypervisors that this process is connected to.
 #[derive(Clone)]

@@ -241,6 +241,15 @@ pub(crate) fn target(reference: &ObjectRef, holder: &ObjectMeta) -> Key {
 
 /// What the machines of all templates of a cluster will use.
 pub(crate) fn needs(cluster: &HypervisorCluster, templates: &[Arc<HypervisorMachineTemplate>]) -> Needs {
+    needs_with(cluster, templates, image)
+}
+
+/// The same where somebody else tells which image a template means.
+pub(crate) fn needs_with(
+    cluster: &HypervisorCluster,
+    templates: &[Arc<HypervisorMachineTemplate>],
+    image: impl Fn(&HypervisorMachineTemplate) -> Option<VmId>,
+) -> Needs {
     let key = Key::of(&cluster.metadata);
     let ours: Vec<_> = templates
         .iter()
@@ -266,7 +275,7 @@ pub(crate) fn needs(cluster: &HypervisorCluster, templates: &[Arc<HypervisorMach
 }
 
 /// The image of a template, as far as it is known.
-fn image(template: &HypervisorMachineTemplate) -> Option<VmId> {
+pub(crate) fn image(template: &HypervisorMachineTemplate) -> Option<VmId> {
     let resolved = template.status.as_ref().and_then(|status| status.image.as_ref()).map(|image| image.vm_id);
     let named = template.spec.template.proxmox.as_ref().and_then(|image| image.template_id);
     resolved.or(named).and_then(|id| VmId::try_from(id.0).ok())

@@ -1,4 +1,4 @@
-//! The address that machines call: whether it can be right, answers, and shows a certificate that our authority vouches for.
+//! The address that machines call: whether it can be right, answers this machine, and shows a certificate of our authority.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use providers::http::{AddressPolicy, Endpoint, TransportError, Trust};
 use super::Means;
 use super::chart::{Chart, Check, Severity};
 use super::judge::split;
-use super::kubernetes::told;
+use super::kubernetes::{let_read, told};
 use crate::bootstrap::{AUTHORITY, Advertised};
 
 const OBJECT: &str = "bootstrap.advertise";
@@ -50,7 +50,8 @@ async fn greet(means: &Means, advertised: &Advertised, chart: &mut Chart) {
     let Ok(endpoint) = Endpoint::https(advertised.as_str(), Trust::Bundle(authority), policy) else { return };
     match endpoint.greet().await {
         Ok(_) => {
-            chart.pass(Check::Advertise, &OBJECT, format!("{advertised} answers, with a certificate of our authority"));
+            let what = format!("{advertised} answers this machine, with a certificate of our authority");
+            chart.pass(Check::Advertise, &OBJECT, what);
         }
         Err(TransportError::Certificate { detail }) => {
             let what = format!("{advertised} shows a certificate that our authority does not vouch for: {detail}");
@@ -59,10 +60,10 @@ async fn greet(means: &Means, advertised: &Advertised, chart: &mut Chart) {
             chart.find(Severity::Broken, Check::Advertise, &OBJECT, what, remedy);
         }
         Err(error) => {
-            let what = format!("{advertised} does not answer from here: {error}");
+            let what = format!("{advertised} does not answer this machine, which need not be where VMs are: {error}");
             let remedy =
                 format!("openssl s_client -connect {}    # from the machines' network; then: {SET}", place(advertised));
-            chart.find(Severity::Broken, Check::Advertise, &OBJECT, what, remedy);
+            chart.find(Severity::Unknown, Check::Advertise, &OBJECT, what, remedy);
         }
     }
 }
@@ -79,16 +80,16 @@ fn place(advertised: &Advertised) -> String {
 /// The certificates that machines trust; public.
 async fn authority(means: &Means, chart: &mut Chart) -> Option<Vec<u8>> {
     let secrets: Api<Secret> = Api::namespaced(means.client.clone(), &means.home);
-    let why = match secrets.get_opt(AUTHORITY).await {
+    let elsewhere = "hyperfleet doctor --operator-namespace=NAME    # where the operator runs".to_owned();
+    let (why, remedy) = match secrets.get_opt(AUTHORITY).await {
         Ok(Some(secret)) => match secret.data.and_then(|mut entries| entries.remove("ca.crt")) {
             Some(certificates) => return Some(certificates.0),
-            None => "has no ca.crt".to_owned(),
+            None => ("has no ca.crt".to_owned(), elsewhere),
         },
-        Ok(None) => "does not exist; the operator makes it when it starts".to_owned(),
-        Err(error) => format!("cannot be read: {}", told(&error)),
+        Ok(None) => ("does not exist; the operator makes it when it starts".to_owned(), elsewhere),
+        Err(error) => (format!("cannot be read: {}", told(&error)), let_read(&means.home, [AUTHORITY])),
     };
     let what = format!("not checked: Secret {AUTHORITY} in namespace {} {why}", means.home);
-    let remedy = "hyperfleet doctor --operator-namespace=NAME    # where the operator runs";
     chart.find(Severity::Unknown, Check::Advertise, &OBJECT, what, remedy);
     None
 }

@@ -144,4 +144,24 @@ mod tests {
         let other = json!({ "name": "other", "image": "nginx", "args": ["operator"] });
         assert_eq!(shown(&[serde_json::from_value(other).unwrap()]), None, "it is no operator of ours");
     }
+
+    #[tokio::test]
+    async fn an_operator_is_looked_for_in_its_namespace() {
+        let service = tower::service_fn(|request: http::Request<kube::client::Body>| async move {
+            let args = ["operator", "--bootstrap-advertise=https://10.0.0.5:8444"];
+            let container = json!({ "name": "operator", "image": "hyperfleet", "args": args });
+            let deployment = json!({
+                "metadata": { "name": "operator" },
+                "spec": { "selector": {}, "template": { "spec": { "containers": [container] } } },
+            });
+            let here = request.uri().path() == "/apis/apps/v1/namespaces/hf/deployments";
+            let items = if here { vec![deployment] } else { Vec::new() };
+            let list = json!({ "kind": "DeploymentList", "apiVersion": "apps/v1", "metadata": {}, "items": items });
+            let body = http_body_util::Full::new(bytes::Bytes::from(list.to_string()));
+            Ok::<_, std::convert::Infallible>(http::Response::new(body))
+        });
+        let client = Client::new(service, "default");
+        assert_eq!(deployed(&client, "hf").await.as_deref(), Some("https://10.0.0.5:8444"));
+        assert_eq!(deployed(&client, "other").await, None);
+    }
 }

@@ -1,5 +1,6 @@
 //! Hypervisors: whether each answers, as the right one, to us, and has what machines need.
 
+mod nodes;
 mod refused;
 mod rights;
 
@@ -11,22 +12,23 @@ use api::condition::find;
 use api::{Condition, ConditionType, HypervisorCluster, HypervisorMachineTemplate, Reason};
 use fleet::cluster::{self, Link, Observed};
 use fleet::orphan::Outlook;
-use fleet::template::Cluster;
+use fleet::template::{Cluster, Wish};
 use jiff::SignedDuration;
 use providers::http::{Endpoint, Recorder, Trust, Unmetered};
 use providers::hypervisor::proxmox::Credentials;
+use providers::hypervisor::{Inventory, VmId};
 use runtime::Key;
 
 use super::chart::{About, Chart, Check, Severity};
 use super::clock::{self, Dates};
 use super::judge::{reason, split};
-use super::kubernetes::Objects;
+use super::kubernetes::{Objects, let_read};
 use super::{Means, Sight, room, templates};
-use crate::controllers::hypervisor_clusters::{cluster_of, needs};
-use crate::site::{Complete, Dial, Login, Ownership, Secrets, Survey, over_the_network};
+use crate::controllers::hypervisor_clusters::{cluster_of, image, needs_with};
+use crate::site::{Complete, Dial, Login, Ownership, Secrets, Survey, over_the_network, sought};
 
-pub(super) use refused::make_secret;
 use refused::refused;
+pub(super) use refused::{keys, make_secret};
 
 /// A certificate that ends sooner than this is worth a word.
 const SOON: SignedDuration = SignedDuration::from_hours(30 * 24);
@@ -42,10 +44,10 @@ pub(super) struct Ward {
 /// Looks at every hypervisor.
 pub(super) async fn examine(means: &Means, objects: &Objects, chart: &mut Chart) -> BTreeMap<Key, Ward> {
     let mut wards = BTreeMap::new();
-    if objects.claims.iter().any(|claim| cluster_of(claim).is_some()) {
+    if objects.claims.iter().flatten().any(|claim| cluster_of(claim).is_some()) {
         key(means, chart).await;
     }
-    for cluster in &objects.clusters {
+    for cluster in objects.clusters.iter().flatten() {
         if let Some(ward) = one(means, cluster, objects, chart).await {
             wards.insert(Key::of(&cluster.metadata), ward);
         }
@@ -76,20 +78,15 @@ async fn one(means: &Means, cluster: &Arc<HypervisorCluster>, objects: &Objects,
     let login = match Secrets::new(means.client.clone()).login(cluster, &Ownership::of_nobody()).await {
         Ok(login) => login,
         Err(fault) => {
-            let remedy = format!("kubectl -n {} get secrets    # as somebody who may", about.namespace);
-            chart.find(
-                Severity::Unknown,
-                Check::Credentials,
-                &about,
-                format!("its Secrets cannot be read: {fault}"),
-                remedy,
-            );
+            let remedy = let_read(&about.namespace, keys(cluster).iter().map(|key| key.name.as_str()));
+            let what = format!("not checked: its Secrets cannot be read: {fault}");
+            chart.find(Severity::Unknown, Check::Credentials, &about, what, remedy);
             return None;
         }
     };
     let Login::Complete(complete) = &login else {
         let verdict = judge(&means.sight, cluster, &login, Link::Down);
-        refused(cluster, &about, verdict.as_ref(), chart);
+        refused(cluster, &about, verdict.as_ref(), None, chart);
         return None;
     };
     with_login(&means.sight, cluster, &login, complete, objects, &about, chart).await
@@ -107,12 +104,16 @@ pub(crate) async fn try_out(
         (About::new("HypervisorCluster", &cluster.metadata), Login::given(&cluster, credentials, trust));
     let Login::Complete(complete) = &login else { return };
     let (cluster, template) = (Arc::new(cluster), Arc::new(template));
-    let objects =
-        Objects { clusters: vec![Arc::clone(&cluster)], templates: vec![Arc::clone(&template)], ..Objects::default() };
+    let objects = Objects {
+        clusters: Some(vec![Arc::clone(&cluster)]),
+        templates: Some(vec![Arc::clone(&template)]),
+        claims: Some(Vec::new()),
+        ..Objects::default()
+    };
     let Some(ward) = with_login(sight, &cluster, &login, complete, &objects, &about, chart).await else { return };
     if ward.ready {
         let about = About::new("HypervisorMachineTemplate", &template.metadata);
-        templates::one(sight, &template, Cluster::Ready(Arc::clone(&cluster)), Some(&ward), &about, chart).await;
+        templates::one(sight, &template, Cluster::Ready(Arc::clone(&cluster)), Some(&ward), &about, chart);
     }
 }
 
@@ -128,7 +129,10 @@ async fn with_login(
     certificate(cluster, complete, sight, about, chart).await;
     let dates = Dates::new(sight.clock);
     let dial = watched(over_the_network(sight.hypervisors.clone(), Arc::new(Unmetered)), &dates);
-    let survey = match Survey::of(cluster, complete, &dial, needs(cluster, &objects.templates)).await {
+    let templates = objects.templates.as_deref().unwrap_or_default();
+    let ask =
+        |inventory: Option<&Inventory>| needs_with(cluster, templates, |template| wished(cluster, template, inventory));
+    let survey = match Survey::of(cluster, complete, &dial, ask).await {
         Ok(survey) => survey,
         Err(error) => {
             let remedy = format!("{}    # spec.endpoint and spec.tls", about.edit());
@@ -140,8 +144,31 @@ async fn with_login(
         clock::judge(chart, about, "the hypervisor", ahead);
     }
     let ready = usable(sight, cluster, login, &survey, about, chart);
-    room::examine(cluster, &survey, objects, about, chart);
+    if survey.inventory.is_some() && survey.missing.is_empty() {
+        let what =
+            if objects.templates.is_some() { "everything that is needed" } else { "what the cluster itself needs" };
+        chart.pass(Check::Privileges, about, format!("{} may do {what}", survey.identity));
+    }
+    room::examine(cluster, &survey, objects, about, chart).await;
     Some(Ward { cluster: Arc::clone(cluster), survey, ready })
+}
+
+/// The image that a template wishes for now: its status may tell of an earlier wish.
+fn wished(
+    cluster: &HypervisorCluster,
+    template: &HypervisorMachineTemplate,
+    inventory: Option<&Inventory>,
+) -> Option<VmId> {
+    let Some(inventory) = inventory else { return image(template) };
+    match template.spec.template.proxmox.as_ref().and_then(Wish::of)? {
+        // One that is not in the inventory may be hidden from us.
+        Wish::Id(id) => VmId::try_from(id.0).ok(),
+        wish @ Wish::Name(name) => {
+            let before = template.status.as_ref().and_then(|status| status.image.as_ref());
+            let hidden = || VmId::try_from(before.filter(|image| image.name.as_ref() == Some(name))?.vm_id.0).ok();
+            sought(inventory, cluster, &wish).ok().map(|listed| listed.vm.id).or_else(hidden)
+        }
+    }
 }
 
 fn watched(dial: Dial, dates: &Arc<Dates>) -> Dial {
@@ -159,8 +186,11 @@ async fn certificate(cluster: &HypervisorCluster, login: &Complete, sight: &Sigh
     let remedy =
         "pvecm updatecerts --force && systemctl restart pveproxy    # on the node; a certificate of your own: renew it";
     if left < SignedDuration::ZERO {
-        // By a fingerprint it is believed all the same.
-        let severity = if matches!(login.trust(), Trust::Pinned(_)) { Severity::Advice } else { Severity::Broken };
+        let severity = match login.trust() {
+            // It is believed all the same.
+            Trust::Pinned(_) | Trust::Insecure => Severity::Advice,
+            Trust::Bundle(_) | Trust::System => Severity::Broken,
+        };
         chart.find(severity, Check::Certificate, about, format!("its certificate ran out at {expires}"), remedy);
     } else if left < SOON {
         let what = format!("its certificate runs out in {} days, at {expires}", left.as_hours() / 24);
@@ -200,16 +230,17 @@ fn usable(
     let ready = verdict.as_ref().is_some_and(|verdict| verdict.status == "True");
     if !survey.missing.is_empty() {
         rights::missing(survey, about, chart);
-    } else if survey.inventory.is_some() {
-        chart.pass(Check::Privileges, about, format!("{} may do everything that is needed", survey.identity));
     }
     let denied = verdict.as_ref().filter(|verdict| reason(verdict) == Some(Reason::InsufficientPrivileges));
     match (ready, denied) {
-        (true, _) => advice(&verdict.map(|verdict| verdict.message).unwrap_or_default(), about, chart),
+        (true, _) => {
+            advice(&verdict.map(|verdict| verdict.message).unwrap_or_default(), about, chart);
+            nodes::examine(cluster, survey, about, chart);
+        }
         // What is missing was told above, privilege by privilege.
         (false, Some(_)) if !survey.missing.is_empty() => {}
         (false, Some(denied)) => rights::denied(&survey.identity, &denied.message, about, chart),
-        (false, None) => refused(cluster, about, verdict.as_ref(), chart),
+        (false, None) => refused(cluster, about, verdict.as_ref(), Some(survey), chart),
     }
     ready
 }

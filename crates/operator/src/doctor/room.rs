@@ -1,22 +1,29 @@
 //! Whether a hypervisor has room: space on storages, free numbers for machines.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use api::HypervisorCluster;
-use providers::hypervisor::{Bytes, Inventory, StorageRow};
+use api::{HypervisorCluster, HypervisorMachineTemplate, MachineClaim};
+use fleet::template::Wish;
+use providers::hypervisor::{Bytes, Error, Inventory, Presence, StorageRow, VmId};
+use runtime::Key;
 
 use super::chart::{About, Chart, Check, Severity};
 use super::kubernetes::Objects;
 use crate::controllers::hypervisor_clusters::target;
 use crate::site::Survey;
-use runtime::Key;
 
 /// Below this nothing can be made, however small.
 const NOTHING: u64 = 1 << 30;
 /// A storage with less than a tenth left is soon full.
 const LITTLE: u64 = 10;
+/// Numbers that nobody is seen to have are asked for one by one, this many: enough to meet VMs that we may not see, where
+/// there are many.
+const TRIED: u32 = 16;
+/// If each of those is taken, this many until one is free; each costs a call.
+const MOST: usize = 256;
 
-pub(super) fn examine(
+pub(super) async fn examine(
     cluster: &HypervisorCluster,
     survey: &Survey,
     objects: &Objects,
@@ -24,22 +31,42 @@ pub(super) fn examine(
     chart: &mut Chart,
 ) {
     let Some(inventory) = &survey.inventory else { return };
-    for storage in storages(cluster, objects) {
+    for storage in storages(cluster, survey, objects) {
         space(&storage, inventory, cluster, about, chart);
     }
-    numbers(cluster, inventory, objects, about, chart);
+    numbers(cluster, survey, inventory, objects, about, chart).await;
 }
 
-/// The storages that machines of a cluster use.
-fn storages(cluster: &HypervisorCluster, objects: &Objects) -> BTreeSet<String> {
+/// The storages that machines of a cluster use: linked clones those of their images, others the one that is named.
+fn storages(cluster: &HypervisorCluster, survey: &Survey, objects: &Objects) -> BTreeSet<String> {
     let key = Key::of(&cluster.metadata);
     let ours = objects
         .templates
         .iter()
+        .flatten()
         .filter(|template| target(&template.spec.hypervisor_cluster_ref, &template.metadata) == key);
-    let theirs = ours.filter_map(|template| template.spec.storage.as_ref());
-    let seeds = cluster.spec.proxmox.as_ref().and_then(|proxmox| proxmox.iso_storage.as_ref());
-    theirs.chain(seeds).chain([&cluster.spec.default_storage]).map(|name| name.as_str().to_owned()).collect()
+    let mut all = survey.needs.shared.clone();
+    all.extend(survey.needs.seeds.clone());
+    let mut all: BTreeSet<String> = all.iter().map(|name| name.as_str().to_owned()).collect();
+    let mut idle = true;
+    for template in ours {
+        idle = false;
+        if copies(cluster, survey, template) {
+            let named = template.spec.storage.as_ref().unwrap_or(&cluster.spec.default_storage);
+            all.insert(named.as_str().to_owned());
+        }
+    }
+    if idle {
+        all.insert(cluster.spec.default_storage.as_str().to_owned());
+    }
+    all
+}
+
+/// Whether machines of a template are whole copies; not where nothing is known of the image.
+fn copies(cluster: &HypervisorCluster, survey: &Survey, template: &HypervisorMachineTemplate) -> bool {
+    let Some(asked) = template.spec.template.proxmox.as_ref() else { return false };
+    let image = Wish::of(asked).and_then(|wish| survey.image(cluster, &wish).1);
+    !asked.linked_clone || image.is_some_and(|image| !image.linkable)
 }
 
 /// Room on a storage: on one node, or wherever it is if nodes share it.
@@ -65,13 +92,27 @@ fn space(storage: &str, inventory: &Inventory, cluster: &HypervisorCluster, abou
         let mut nodes = cluster.spec.nodes.iter().filter(|node| !node.cordon);
         row.name.as_str() == storage && nodes.any(|node| node.name.as_str() == row.node.as_str())
     };
-    let known: Vec<Room<'_>> = inventory.storages.iter().filter(used).filter_map(Room::of).collect();
+    let (usable, barred): (Vec<_>, Vec<_>) =
+        inventory.storages.iter().filter(used).partition(|row: &&StorageRow| row.available);
+    for row in barred.iter().filter(|row| !is_away(inventory, row)) {
+        // Machines can still be made on another node.
+        let severity = if usable.is_empty() { Severity::Broken } else { Severity::Advice };
+        let what = format!("storage {storage} cannot be used on node {} now", row.node);
+        let remedy = format!("pvesm status --storage {storage}    # on that node: it should be active");
+        chart.find(severity, Check::Storage, about, what, remedy);
+    }
+    let known: Vec<Room<'_>> = usable.into_iter().filter_map(Room::of).collect();
     let (shared, local): (Vec<_>, Vec<_>) = known.into_iter().partition(|room| room.node.is_none());
     // Every node tells of the same volumes.
     let shared = shared.into_iter().max_by_key(|room| room.free);
     for room in local.into_iter().chain(shared) {
         tell(storage, &room, about, chart);
     }
+}
+
+/// Whether a storage is said not to be there only because its node is not.
+fn is_away(inventory: &Inventory, row: &StorageRow) -> bool {
+    inventory.nodes.iter().any(|node| node.name == row.node && node.presence != Presence::Online)
 }
 
 /// Says how much room there is.
@@ -92,27 +133,35 @@ fn tell(storage: &str, room: &Room<'_>, about: &About, chart: &mut Chart) {
 }
 
 /// Whether the range has numbers left, and nobody else's machines in it.
-fn numbers(cluster: &HypervisorCluster, inventory: &Inventory, objects: &Objects, about: &About, chart: &mut Chart) {
+async fn numbers(
+    cluster: &HypervisorCluster,
+    survey: &Survey,
+    inventory: &Inventory,
+    objects: &Objects,
+    about: &About,
+    chart: &mut Chart,
+) {
     let Some(range) = cluster.spec.proxmox.as_ref().map(|proxmox| proxmox.vmid_range) else { return };
     let (first, last) = (range.first.0, range.last.0);
-    let key = Key::of(&cluster.metadata);
-    let claimed: BTreeSet<u32> = objects
-        .claims
-        .iter()
-        .filter_map(|claim| {
-            let allocation = claim.status.as_ref()?.allocation.as_ref()?;
-            (target(&allocation.cluster_ref, &claim.metadata) == key).then_some(allocation.vm_id.0)
-        })
-        .collect();
-    let taken: Vec<u32> =
+    let taken: BTreeSet<u32> =
         inventory.vms.iter().map(|row| row.vm.id.into()).filter(|id: &u32| (first..=last).contains(id)).collect();
-    let strangers: Vec<u32> = taken.iter().filter(|id| !claimed.contains(id)).copied().collect();
     let free = u64::from(last - first) + 1 - taken.len() as u64;
     let remedy = format!("{}    # spec.proxmox.vmidRange: a range for HyperFleet alone", about.edit());
-    if free == 0 {
+    let Tried { asked, hidden } = match tried(survey, first, last, &taken).await {
+        Ok(tried) => tried,
+        Err(error) => {
+            let what = format!("whether VMIDs from {first} to {last} are free could not be asked: {error}");
+            return chart.find(Severity::Unknown, Check::Vmids, about, what, "run it again");
+        }
+    };
+    if hidden.len() as u64 == free {
         let what = format!("every VMID from {first} to {last} is taken");
         return chart.find(Severity::Broken, Check::Vmids, about, what, remedy);
     }
+    let strangers: Vec<u32> = match claimed(cluster, objects) {
+        Some(claimed) => taken.difference(&claimed).chain(&hidden).copied().collect(),
+        None => hidden.into_iter().collect(),
+    };
     if !strangers.is_empty() {
         let some: Vec<String> = strangers.iter().take(3).map(ToString::to_string).collect();
         let what = format!(
@@ -122,7 +171,45 @@ fn numbers(cluster: &HypervisorCluster, inventory: &Inventory, objects: &Objects
         );
         return chart.find(Severity::Advice, Check::Vmids, about, what, remedy);
     }
-    chart.pass(Check::Vmids, about, format!("{free} VMIDs from {first} to {last} are free"));
+    let all = survey.sees_others || asked == free;
+    let doubt = if all { String::new() } else { format!(", as far as {} sees", survey.identity) };
+    chart.pass(Check::Vmids, about, format!("{free} VMIDs from {first} to {last} are free{doubt}"));
+}
+
+/// The numbers that claims have on a cluster; nothing if claims could not be listed.
+fn claimed(cluster: &HypervisorCluster, objects: &Objects) -> Option<BTreeSet<u32>> {
+    let key = Key::of(&cluster.metadata);
+    let number = |claim: &Arc<MachineClaim>| {
+        let allocation = claim.status.as_ref()?.allocation.as_ref()?;
+        (target(&allocation.cluster_ref, &claim.metadata) == key).then_some(allocation.vm_id.0)
+    };
+    objects.claims.as_ref().map(|claims| claims.iter().filter_map(number).collect())
+}
+
+/// Numbers that nobody is seen to have.
+struct Tried {
+    /// How many were asked for.
+    asked: u64,
+    /// Those that somebody has all the same.
+    hidden: BTreeSet<u32>,
+}
+
+/// Asks for some numbers, from all over the range, that are not seen to be taken.
+async fn tried(survey: &Survey, first: u32, last: u32, taken: &BTreeSet<u32>) -> Result<Tried, Error> {
+    let step = ((last - first) / TRIED).max(1);
+    let spread = (0..step).flat_map(|offset| (first + offset..=last).step_by(step as usize));
+    let mut tried = Tried { asked: 0, hidden: BTreeSet::new() };
+    for id in spread.filter(|id| !taken.contains(id)).take(MOST) {
+        if tried.asked >= u64::from(TRIED) && tried.asked > tried.hidden.len() as u64 {
+            break;
+        }
+        let Ok(number) = VmId::try_from(id) else { continue };
+        tried.asked += 1;
+        if survey.is_taken(number).await? {
+            tried.hidden.insert(id);
+        }
+    }
+    Ok(tried)
 }
 
 #[cfg(test)]
@@ -188,5 +275,16 @@ mod tests {
         let full = "storage disks is full: 0 of 100 GiB are free".to_owned();
         let (wrong, well) = told(&[row("pve1", true, 0), row("pve2", true, 0), row("pve3", true, 0)]);
         assert_eq!((wrong, well), (vec![(Severity::Broken, full)], 0));
+    }
+
+    #[test]
+    fn a_storage_that_is_not_active_is_not_passed_over() {
+        let off = |node: &str| StorageRow { available: false, ..row(node, true, 90) };
+        let told_of = |node: &str| format!("storage disks cannot be used on node {node} now");
+        let (wrong, well) = told(&[off("pve1"), off("pve2"), off("pve3")]);
+        let both = vec![(Severity::Broken, told_of("pve1")), (Severity::Broken, told_of("pve2"))];
+        assert_eq!((wrong, well), (both, 0), "and nobody needs it on pve3");
+        let (wrong, well) = told(&[off("pve1"), row("pve2", true, 90)]);
+        assert_eq!((wrong, well), (vec![(Severity::Advice, told_of("pve1"))], 1));
     }
 }

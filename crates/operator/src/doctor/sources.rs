@@ -1,22 +1,23 @@
 //! CI platforms: whether each lets us in, allows what we do, and tells us of jobs.
 
+mod hooks;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use api::condition::find;
 use api::{Condition, ConditionType, DemandMode, Platform, Reason, RunnerSource, SecretKey};
-use fleet::source::{self, Link, Observed, Session, demand_mode, webhook_path};
+use fleet::source::{self, Link, Observed, Session, demand_mode};
 use providers::http::{Trust, Unmetered};
-use providers::platform::Missing;
-use providers::platform::github::Hearing;
+use providers::platform::{Error, Missing};
 use runtime::Key;
 
 use super::chart::{About, Chart, Check, Severity};
 use super::clock;
 use super::hypervisors::make_secret;
 use super::judge::{matter, reason, split};
-use super::kubernetes::Objects;
+use super::kubernetes::{Objects, let_read};
 use super::{Means, Sight};
 use crate::outpost::{Given, Survey, over_the_network};
 
@@ -24,13 +25,13 @@ use crate::outpost::{Given, Survey, over_the_network};
 pub(super) async fn examine(means: &Means, objects: &Objects, chart: &mut Chart) -> BTreeMap<Key, Survey> {
     let dial = over_the_network(means.sight.platforms.clone(), Arc::new(Unmetered));
     let mut surveys = BTreeMap::new();
-    for source in &objects.sources {
+    for source in objects.sources.iter().flatten() {
         let about = About::new("RunnerSource", &source.metadata);
         let survey = match Survey::of(&means.client, source, &dial, means.sight.clock).await {
             Ok(survey) => survey,
             Err(fault) => {
-                let remedy = format!("kubectl -n {} get secrets    # as somebody who may", about.namespace);
-                let what = format!("its Secrets cannot be read: {fault}");
+                let remedy = let_read(&about.namespace, keys(source).iter().map(|key| key.name.as_str()));
+                let what = format!("not checked: its Secrets cannot be read: {fault}");
                 chart.find(Severity::Unknown, Check::Credentials, &about, what, remedy);
                 continue;
             }
@@ -94,6 +95,14 @@ fn usable(sight: &Sight, source: &RunnerSource, survey: &Survey, about: &About, 
         }
         return true;
     }
+    let until = survey.probe.as_ref().and_then(|probe| probe.trouble.as_ref()?.until);
+    if let Some(until) = until {
+        // It says nothing of the source.
+        let what = format!("not checked: {}", verdict.message);
+        let wait = Duration::try_from(until.duration_since(sight.clock.now())).unwrap_or_default();
+        chart.find(Severity::Unknown, Check::Permissions, about, what, later(wait));
+        return false;
+    }
     if survey.missing.is_empty() {
         refused(source, &verdict, about, chart);
     }
@@ -110,7 +119,7 @@ fn lacking(missing: &Missing, about: &About, chart: &mut Chart) {
         }
         Missing::Setting { field, remedy } => {
             let (what, told) = split(remedy);
-            (Check::Permissions, format!("{field}: {what}"), format!("{told}: {}", about.edit()))
+            (Check::Permissions, format!("{field}: {what}"), first(&told, about))
         }
         Missing::Version { at_least, lacks } => (
             Check::Endpoint,
@@ -128,17 +137,22 @@ fn refused(source: &RunnerSource, verdict: &Condition, about: &About, chart: &mu
         Some(Reason::CredentialsMissing) => (Check::Credentials, what, renew(source, about)),
         Some(Reason::CredentialsInvalid) => (Check::Credentials, message.to_owned(), renew(source, about)),
         Some(Reason::AuthenticationFailed) => (Check::Credentials, matter(message), renew(source, about)),
-        Some(Reason::TlsVerificationFailed) => (Check::Certificate, what, format!("{told}: {}", about.edit())),
+        Some(Reason::TlsVerificationFailed) => (Check::Certificate, what, first(&told, about)),
         Some(Reason::PlatformUnreachable) => {
             (Check::Endpoint, message.to_owned(), format!("curl -I {url}    # else correct spec.url: {}", about.edit()))
         }
-        Some(_) | None => (Check::Permissions, what, format!("{told}: {}", about.edit())),
+        Some(_) | None => (Check::Permissions, what, first(&told, about)),
     };
     chart.find(Severity::Broken, check, about, what, remedy);
 }
 
-/// The command that puts other credentials into the source's Secrets.
-fn renew(source: &RunnerSource, about: &About) -> String {
+/// What the platform says that is to be done, and where.
+fn first(told: &str, about: &About) -> String {
+    if told.is_empty() { about.edit() } else { format!("{told}: {}", about.edit()) }
+}
+
+/// The entries of Secrets that a source names.
+pub(super) fn keys(source: &RunnerSource) -> Vec<&SecretKey> {
     let spec = &source.spec;
     let mut keys: Vec<&SecretKey> = Vec::new();
     if let Some(github) = &spec.github {
@@ -150,7 +164,12 @@ fn renew(source: &RunnerSource, about: &About) -> String {
     keys.extend(spec.gitea.as_ref().map(|gitea| &gitea.credentials.token));
     keys.extend(spec.webhook.as_ref().map(|webhook| &webhook.secret));
     keys.extend(spec.tls.as_ref().and_then(|tls| tls.ca_certificate.as_ref()));
-    make_secret(&about.namespace, &keys)
+    keys
+}
+
+/// The command that puts other credentials into the source's Secrets.
+fn renew(source: &RunnerSource, about: &About) -> String {
+    make_secret(&about.namespace, &keys(source))
 }
 
 /// Whether we hear of jobs.
@@ -159,96 +178,33 @@ async fn demand(source: &RunnerSource, survey: &Survey, about: &About, chart: &m
     match survey.queue(mode).await {
         Some(Ok(())) => chart.pass(Check::Queue, about, "the queue of jobs can be listened to"),
         Some(Err(error)) => {
+            let what = format!("the queue of jobs cannot be listened to: {error}");
             let remedy =
                 format!("let the operator reach it, or set spec.demand.mode to webhook or poll: {}", about.edit());
-            chart.find(
-                Severity::Broken,
-                Check::Queue,
-                about,
-                format!("the queue of jobs cannot be listened to: {error}"),
-                remedy,
-            );
+            let (severity, remedy) = match error {
+                Error::RateLimited { wait, .. } => (Severity::Unknown, later(wait)),
+                Error::Auth { .. }
+                | Error::Permission { .. }
+                | Error::NotFound { .. }
+                | Error::Conflict { .. }
+                | Error::Invalid { .. }
+                | Error::Untrusted { .. }
+                | Error::Transient { .. }
+                | Error::UnknownOutcome { .. }
+                | Error::Protocol { .. }
+                | Error::Unsupported { .. } => (Severity::Broken, remedy),
+            };
+            chart.find(severity, Check::Queue, about, what, remedy);
         }
         None => {}
     }
-    if mode != DemandMode::Webhook {
-        return;
-    }
-    match survey.hearings().await {
-        Some(Ok(hearings)) => webhook(source, &hearings, about, chart),
-        Some(Err(error)) => {
-            let what = format!("its webhooks cannot be looked at: {error}");
-            let remedy = "let the credential read webhooks, or look at the platform's own list of deliveries";
-            chart.find(Severity::Advice, Check::Webhook, about, what, remedy);
-        }
-        None => {
-            let what = format!("{} does not say which deliveries arrived", source.spec.platform.as_str());
-            let remedy = format!("look at its settings, Webhooks: the address ends in {}", path(source));
-            chart.find(Severity::Advice, Check::Webhook, about, what, remedy);
-        }
+    if mode == DemandMode::Webhook {
+        hooks::examine(source, survey, about, chart).await;
     }
 }
 
-fn path(source: &RunnerSource) -> String {
-    webhook_path(source).unwrap_or_default()
-}
-
-fn webhook(source: &RunnerSource, hearings: &[Hearing], about: &About, chart: &mut Chart) {
-    let path = path(source);
-    let ours: Vec<&Hearing> =
-        hearings.iter().filter(|hearing| hearing.url.trim_end_matches('/').ends_with(&path)).collect();
-    let make = format!(
-        "at {}, Webhooks: payload URL https://YOUR-INGRESS{path}, content type application/json, the secret of \
-         spec.webhook.secret, event Workflow jobs",
-        source.spec.url
-    );
-    let Some(hearing) = ours.iter().find(|hearing| hearing.jobs).or(ours.first()) else {
-        let what = format!("no webhook leads here: none of {} has an address that ends in {path}", hearings.len());
-        return chart.find(Severity::Broken, Check::Webhook, about, what, make);
-    };
-    if !hearing.jobs {
-        let what = format!("the webhook to {} does not tell of jobs", hearing.url);
-        return chart.find(Severity::Broken, Check::Webhook, about, what, "subscribe it to the event Workflow jobs");
-    }
-    if !hearing.json {
-        let what = format!("the webhook to {} sends forms, not JSON", hearing.url);
-        return chart.find(Severity::Broken, Check::Webhook, about, what, "set its content type to application/json");
-    }
-    match hearing.deliveries.first() {
-        None => chart.pass(
-            Check::Webhook,
-            about,
-            format!("the webhook to {} is there; nothing was delivered yet", hearing.url),
-        ),
-        Some((_, 200..=299)) => chart.pass(Check::Webhook, about, format!("deliveries to {} arrive", hearing.url)),
-        Some((at, code)) => failing(source, hearing, (at, *code), about, chart),
-    }
-}
-
-fn failing(
-    source: &RunnerSource,
-    hearing: &Hearing,
-    (at, code): (&jiff::Timestamp, u16),
-    about: &About,
-    chart: &mut Chart,
-) {
-    let failed = hearing.deliveries.iter().take_while(|(_, code)| !(200..300).contains(code)).count();
-    let last = format!("the last {failed} deliveries to {} failed, the newest at {at}", hearing.url);
-    let (what, remedy) = match code {
-        401 => {
-            let secret = source.spec.webhook.as_ref().map(|webhook| &webhook.secret);
-            let place = secret.map(|key| format!("entry {} of Secret {}", key.key, key.name)).unwrap_or_default();
-            let remedy = format!("make the webhook's secret and {place} the same: {}", renew(source, about));
-            (format!("{last}: they were refused (401), so the secret differs"), remedy)
-        }
-        0 => (format!("{last}: nobody answered"), reachable(hearing)),
-        code => (format!("{last} with status {code}"), reachable(hearing)),
-    };
-    chart.find(Severity::Broken, Check::Webhook, about, what, remedy);
-}
-
-fn reachable(hearing: &Hearing) -> String {
-    format!("curl -X POST {}    # from outside; 401 is right, else see that it leads to --ingress-listen", hearing.url)
+fn later(wait: Duration) -> String {
+    format!("run it again in {} s", wait.as_secs())
 }
 
 /// Whether letter case makes no difference to labels there.

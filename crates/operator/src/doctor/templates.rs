@@ -8,6 +8,7 @@ use api::condition::find;
 use api::{Condition, ConditionType, HypervisorMachineTemplate, Reason, Seed};
 use fleet::template::{self, Cluster, Lookup, Observed, Wish};
 use providers::hypervisor::{self, Media};
+use reconcile::Fault;
 use runtime::Key;
 
 use super::chart::{About, Chart, Check, Severity};
@@ -20,14 +21,22 @@ use crate::controllers::machine_templates::is_granted;
 
 /// Looks at every template.
 pub(super) async fn examine(means: &Means, objects: &Objects, wards: &BTreeMap<Key, Ward>, chart: &mut Chart) {
-    for template in &objects.templates {
+    for template in objects.templates.iter().flatten() {
         let about = About::new("HypervisorMachineTemplate", &template.metadata);
         let key = target(&template.spec.hypervisor_cluster_ref, &template.metadata);
-        let exists = objects.clusters.iter().any(|cluster| Key::of(&cluster.metadata) == key);
+        let exists = objects.clusters.iter().flatten().any(|cluster| Key::of(&cluster.metadata) == key);
         let cluster = match wards.get(&key) {
-            Some(ward) if !granted(means, ward, template).await => Cluster::NotGranted,
-            Some(ward) if ward.ready => Cluster::Ready(Arc::clone(&ward.cluster)),
-            Some(_) => Cluster::NotReady(String::new()),
+            Some(ward) => match granted(means, ward, template).await {
+                Ok(true) if ward.ready => Cluster::Ready(Arc::clone(&ward.cluster)),
+                Ok(true) => Cluster::NotReady(String::new()),
+                Ok(false) => Cluster::NotGranted,
+                Err(fault) => {
+                    let what = format!("not checked: whether HypervisorCluster {key} allows its namespace: {fault}");
+                    let remedy = format!("kubectl get namespace {}    # as somebody who may", about.namespace);
+                    chart.find(Severity::Unknown, Check::Template, &about, what, remedy);
+                    continue;
+                }
+            },
             None if exists => Cluster::NotReady(String::new()),
             None if means.namespace.as_ref().is_some_and(|namespace| *namespace != key.namespace) => {
                 let what = format!("not checked: its HypervisorCluster is in namespace {}", key.namespace);
@@ -35,6 +44,8 @@ pub(super) async fn examine(means: &Means, objects: &Objects, wards: &BTreeMap<K
                 chart.find(Severity::Unknown, Check::Template, &about, what, remedy);
                 continue;
             }
+            // That was said.
+            None if objects.clusters.is_none() => continue,
             None => Cluster::Missing,
         };
         if let Cluster::NotReady(_) = cluster {
@@ -42,18 +53,18 @@ pub(super) async fn examine(means: &Means, objects: &Objects, wards: &BTreeMap<K
             chart.find(Severity::Unknown, Check::Template, &about, what, "put that right first, then run this again");
             continue;
         }
-        one(&means.sight, template, cluster, wards.get(&key), &about, chart).await;
+        one(&means.sight, template, cluster, wards.get(&key), &about, chart);
     }
 }
 
-async fn granted(means: &Means, ward: &Ward, template: &HypervisorMachineTemplate) -> bool {
+async fn granted(means: &Means, ward: &Ward, template: &HypervisorMachineTemplate) -> Result<bool, Fault> {
     let home = template.metadata.namespace.clone().unwrap_or_default();
     let own = ward.cluster.metadata.namespace.as_deref() == Some(&home);
     let allowed = ward.cluster.spec.allowed_namespaces.as_ref();
-    own || is_granted(&means.client, allowed, &home).await.unwrap_or(true)
+    if own { Ok(true) } else { is_granted(&means.client, allowed, &home).await }
 }
 
-pub(super) async fn one(
+pub(super) fn one(
     sight: &Sight,
     template: &Arc<HypervisorMachineTemplate>,
     cluster: Cluster,
@@ -64,9 +75,9 @@ pub(super) async fn one(
     let (mut image, mut inspected, mut places) = (Lookup::Missing, None, Vec::new());
     if let (Cluster::Ready(cluster), Some(ward)) = (&cluster, ward) {
         if let Some(wish) = template.spec.template.proxmox.as_ref().and_then(Wish::of) {
-            (image, inspected) = ward.survey.image(cluster, &wish).await;
+            (image, inspected) = ward.survey.image(cluster, &wish);
         }
-        places = ward.survey.places(cluster).await;
+        places.clone_from(&ward.survey.places);
     }
     let mut fresh = HypervisorMachineTemplate::clone(template);
     (fresh.status, fresh.metadata.deletion_timestamp) = (None, None);
@@ -79,7 +90,7 @@ pub(super) async fn one(
         "True" => {
             chart.pass(Check::Template, about, verdict.message);
             if let (Some(image), Some(ward)) = (inspected, ward) {
-                drive(&image, ward, about, chart);
+                drive(image, ward, about, chart);
             }
         }
         "Unknown" => chart.find(Severity::Unknown, Check::Template, about, verdict.message, "run it again"),

@@ -6,8 +6,7 @@ use fleet::source::{self, Probe};
 use jiff::SignedDuration;
 use kube::Client;
 use providers::http::Trust;
-use providers::platform::github::Hearing;
-use providers::platform::{Error, Missing};
+use providers::platform::{Error, Hearing, Missing};
 use reconcile::Fault;
 
 use super::dial::Dial;
@@ -70,11 +69,11 @@ impl Survey {
         survey
     }
 
-    /// How the platform tells of jobs; nothing where it cannot be asked.
+    /// How the platform tells of jobs; nothing where it was not asked anything.
     pub(crate) async fn hearings(&self) -> Option<Result<Vec<Hearing>, Error>> {
         match self.platform.as_ref()? {
             Platform::GitHub(github) => Some(github.hearings().await),
-            Platform::Gitea(_) => None,
+            Platform::Gitea(gitea) => Some(gitea.hearings().await),
         }
     }
 

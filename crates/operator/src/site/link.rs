@@ -6,7 +6,7 @@ use api::{HypervisorCluster, Provider};
 use providers::hypervisor::proxmox::{Limits, Proxmox, Settings};
 use providers::hypervisor::{
     AllocationId, BridgeName, CloneOrder, Error, Gib, Health, Hypervisor as _, Image, Inventory, Missing, Needs,
-    NoCloud, NodeName, Power, PowerAction, Seen, Shape, StorageName, TaskRef, TaskState, VmRef, VolumeId, Whose,
+    NoCloud, NodeName, Power, PowerAction, Seen, Shape, StorageName, TaskRef, TaskState, VmId, VmRef, VolumeId, Whose,
 };
 use std::collections::BTreeSet;
 
@@ -68,6 +68,7 @@ calls! {
     inventory() -> Inventory;
     networks(node: &NodeName) -> BTreeSet<BridgeName>;
     inspect(image: &VmRef) -> Image;
+    is_taken(id: VmId) -> bool;
     clone_image(order: &CloneOrder<'_>) -> TaskRef;
     look(vm: &VmRef, whose: Whose<'_>) -> Seen;
     power_state(vm: &VmRef) -> Power;

@@ -1,15 +1,16 @@
 //! Set-ups that are broken in one way each.
 
 use apiserver::User;
+use chassis::Clock;
 use futures::FutureExt as _;
 use futures::future::LocalBoxFuture;
 use jiff::SignedDuration;
 use operator::doctor::Severity;
 use serde_json::json;
-use sim::github::PERSONAL_TOKEN;
+use sim::github::{FaultKind, FaultRule as Upset, PERSONAL_TOKEN};
 use sim::proxmox::{Authority, FaultId, FaultRule, Release};
 
-use crate::clinic::{Clinic, Plan, SECRET};
+use crate::clinic::{Clinic, HOOK, Plan, SECRET};
 
 /// Breaks something.
 type Breaks = Box<dyn for<'a> Fn(&'a Clinic) -> LocalBoxFuture<'a, ()>>;
@@ -21,6 +22,14 @@ pub(crate) struct Broken {
     pub(crate) severity: Severity,
     pub(crate) what: &'static str,
     pub(crate) remedy: &'static str,
+    /// What else has to be said because of it; that something was not checked may be said anyway.
+    pub(crate) beside: &'static [&'static str],
+}
+
+impl Broken {
+    fn beside(self, beside: &'static [&'static str]) -> Self {
+        Self { beside, ..self }
+    }
 }
 
 /// A row: how it is broken, and what has to be said of it.
@@ -36,6 +45,7 @@ macro_rules! row {
             severity: Severity::$severity,
             what: $what,
             remedy: $remedy,
+            beside: &[],
         }
     };
 }
@@ -63,9 +73,23 @@ pub(crate) async fn sparing(clinic: &Clinic) {
     cluster(clinic, json!({ "proxmox": { "seed": "smbios" } })).await;
 }
 
+/// A storage is full, and the hypervisor's listing says so.
+pub(crate) async fn full(clinic: &Clinic, storage: &str) {
+    let rule = json!({ "id": FaultId::F19, "storage": storage, "times": 0 });
+    clinic.pve.set_faults(vec![serde_json::from_value::<FaultRule>(rule).unwrap()]);
+    clinic.relisted(storage).await;
+}
+
 pub(crate) async fn cloning_wholly(clinic: &Clinic) {
     template(clinic, json!({ "template": { "proxmox": { "linkedClone": false } } })).await;
 }
+
+/// All our kinds that are looked at.
+pub(crate) const KINDS: &[&str] =
+    &["hypervisorclusters", "hypervisormachinetemplates", "machineclaims", "runnersources", "runnerpools"];
+
+/// Whoever may do little may not read definitions either.
+const UNREAD: &[&str] = &["so that their version is not checked"];
 
 fn kubernetes() -> Vec<Broken> {
     let bare = Plan { kinds: false, ..Plan::WELL };
@@ -83,7 +107,18 @@ fn kubernetes() -> Vec<Broken> {
         }, Broken, "not those of version", "hyperfleet crds | kubectl apply"),
         row!("no rights", clinic {
             *clinic.user.lock().unwrap() = User::new("eve", &[]);
-        }, Unknown, "you may not list hypervisorclusters", "create rolebinding hyperfleet-doctor"),
+        }, Unknown, "you may not list hypervisorclusters", "create rolebinding hyperfleet-doctor")
+        .beside(UNREAD),
+        row!("rights to read no Secrets", clinic {
+            clinic.asked_by_eve(KINDS, &[]).await;
+        }, Unknown, "you may not read Secret default/github-credentials, default/proxmox-credentials",
+            "--verb=get --resource=secrets --resource-name=github-credentials --resource-name=proxmox-credentials")
+        .beside(UNREAD),
+        row!("rights to read no Secret of the operator", clinic {
+            clinic.asked_by_eve(KINDS, &["github-credentials", "proxmox-credentials"]).await;
+        }, Unknown, "Secret hyperfleet-bootstrap-authority in namespace hyperfleet-operator-system cannot be read",
+            "--resource-name=hyperfleet-bootstrap-authority")
+        .beside(UNREAD),
         row!("secret missing", clinic {
             clinic.remove("Secret", "proxmox-credentials").await;
         }, Broken, "Secret proxmox-credentials does not exist", "kubectl -n default create secret generic proxmox-credentials"),
@@ -110,11 +145,34 @@ fn connections() -> Vec<Broken> {
             clinic.secret("proxmox-credentials", &entries).await;
         }, Broken, "certificate is not trusted", "/etc/pve/pve-root-ca.pem"),
         row!("certificate that ran out", clinic {
-            clinic.authority.rotate_until(2020).unwrap();
-        }, Broken, "its certificate ran out at 2020-12-31", "pvecm updatecerts"),
+            clinic.authority.rotate_until(2020, 12, 31).unwrap();
+        }, Broken, "its certificate ran out at 2020-12-31", "pvecm updatecerts")
+        .beside(&["certificate is not trusted"]),
+        row!("certificate that ran out and that nobody looks at", clinic {
+            // The platform's server shows the same one.
+            clinic.remove("RunnerPool", "linux").await;
+            clinic.remove("RunnerSource", "github").await;
+            clinic.authority.rotate_until(2020, 12, 31).unwrap();
+            cluster(clinic, json!({ "tls": { "caCertificate": null, "insecureSkipVerify": true } })).await;
+        }, Advice, "its certificate ran out at 2020-12-31", "pvecm updatecerts"),
+        row!("certificate that ends soon", clinic {
+            let day = (Clock::system().now().to_zoned(jiff::tz::TimeZone::UTC) + SignedDuration::from_hours(24 * 10)).date();
+            let (month, day_of_it) = (day.month().unsigned_abs(), day.day().unsigned_abs());
+            clinic.authority.rotate_until(day.year().into(), month, day_of_it).unwrap();
+        }, Advice, "its certificate runs out in", "pvecm updatecerts"),
+        row!("server that takes calls and answers none", clinic {
+            let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let endpoint = format!("https://{}", silent.local_addr().unwrap());
+            // The system takes calls until the test ends.
+            std::mem::forget(silent);
+            cluster(clinic, json!({ "endpoint": endpoint })).await;
+        }, Broken, "cannot be reached", "curl -k https://127.0.0.1:"),
         row!("wrong token secret", clinic {
             clinic.pve.renew_secret("op@pve!hf");
-        }, Broken, "refused the credentials", "pveum user token add"),
+        }, Broken, "refused the credentials",
+            "pveum user token add op@pve hf    # it prints the new secret; the rights went with the old one, so give them \
+             again, with the roles of hyperfleet init --print:\npveum acl modify /nodes --roles HyperFleetNodes --users op@pve \
+             --tokens 'op@pve!hf'\npveum acl modify /pool/hf --roles HyperFleetMachines --users op@pve --tokens 'op@pve!hf'"),
         row!(
             "clock off",
             late,
@@ -144,6 +202,12 @@ fn rights() -> Vec<Broken> {
             clinic.pve.put_setting(9000, "scsi0", "tank:base-9000-disk-0,size=8G");
         }, Broken, "min@pve!tk lacks Datastore.AllocateSpace on /storage/tank, to make linked clones of an image there",
             "pveum acl modify /storage/tank --roles HyperFleet-storage-tank --users 'min@pve' --tokens 'min@pve!tk'"),
+        row!("image on a storage of its own, by name", clinic {
+            sparing(clinic).await;
+            clinic.pve.put_setting(9000, "scsi0", "tank:base-9000-disk-0,size=8G");
+            template(clinic, json!({ "template": { "proxmox": { "templateId": null, "templateName": "debian-12" } } })).await;
+        }, Broken, "min@pve!tk lacks Datastore.AllocateSpace on /storage/tank, to make linked clones of an image there",
+            "pveum acl modify /storage/tank"),
         row!("image on a bridge of its own", clinic {
             sparing(clinic).await;
             clinic.pve.put_setting(9000, "net0", "virtio=BC:24:11:16:0F:29,bridge=vmbr1");
@@ -173,10 +237,26 @@ fn places() -> Vec<Broken> {
             cluster(clinic, json!({ "proxmox": { "isoStorage": "disks" } })).await;
         }, Broken, "isoStorage of the cluster disks takes no ISO images", "pvesm status"),
         row!("storage full", clinic {
-            let rule = json!({ "id": FaultId::F19, "storage": "disks", "times": 0 });
-            clinic.pve.set_faults(vec![serde_json::from_value::<FaultRule>(rule).unwrap()]);
-            clinic.relisted("disks").await;
+            full(clinic, "disks").await;
         }, Broken, "storage disks is full", "pvesm list disks"),
+        row!("storage of the image full", clinic {
+            clinic.pve.put_setting(9000, "scsi0", "tank:base-9000-disk-0,size=8G");
+            full(clinic, "tank").await;
+        }, Broken, "storage tank is full", "pvesm list tank"),
+        row!("node that is down", clinic {
+            cluster(clinic, json!({ "nodes": [{ "name": "pve1" }, { "name": "pve2" }] })).await;
+            let rule = json!({ "id": FaultId::F09, "node": "pve2", "times": 0 });
+            clinic.pve.set_faults(vec![serde_json::from_value::<FaultRule>(rule).unwrap()]);
+        }, Advice, "node pve2 is not online", "take it out of spec.nodes"),
+        row!("range taken by VMs that the token does not see", clinic {
+            sparing(clinic).await;
+            cluster(clinic, json!({ "proxmox": { "vmidRange": { "first": 6000, "last": 6001 } } })).await;
+            clinic.pve.crowd([6000, 6001], "pve1");
+        }, Broken, "every VMID from 6000 to 6001 is taken", "spec.proxmox.vmidRange"),
+        row!("strangers in the range that the token does not see", clinic {
+            sparing(clinic).await;
+            clinic.pve.crowd(6000..=6098, "pve1");
+        }, Advice, "belong to VMs that no MachineClaim here has, such as 600", "a range for HyperFleet alone"),
         row!("bridge missing", clinic {
             template(clinic, json!({ "network": { "bridge": "vmbr9" } })).await;
         }, Broken, "network.bridge vmbr9 is on no node", "spec.network.bridge"),
@@ -226,7 +306,7 @@ fn doors() -> Vec<Broken> {
             let mut advertise = clinic.advertise.lock().unwrap();
             let place = advertise.as_deref().and_then(|url| url.rsplit_once(':')).map(|(host, _)| format!("{host}:1"));
             *advertise = place;
-        }, Broken, "does not answer from here", "openssl s_client -connect"),
+        }, Unknown, "does not answer this machine, which need not be where VMs are", "openssl s_client -connect"),
         row!("somebody else's certificate at the machines' address", clinic {
             clinic.remove_authority().await;
         }, Broken, "shows a certificate that our authority does not vouch for", "let TLS pass through"),
@@ -253,6 +333,14 @@ fn platforms() -> Vec<Broken> {
         row!("platform at a wrong port", clinic {
             clinic.change("runnersources", "github", json!({ "spec": { "url": "https://127.0.0.1:1" } })).await;
         }, Broken, "the platform did not answer", "curl -I https://127.0.0.1:1"),
+        row!("wrong authority of the platform", clinic {
+            let other = Authority::new(&["localhost"]).unwrap();
+            let entries = [("pat", PERSONAL_TOKEN), ("webhook", HOOK), ("ca.crt", other.pem())];
+            clinic.secret("github-credentials", &entries).await;
+        }, Broken, "certificate", "put the certificate of the platform's authority into the Secret"),
+        row!("requests used up", clinic {
+            clinic.github.set_faults(vec![Upset { times: Some(0), ..Upset::new(FaultKind::PrimaryLimit) }]);
+        }, Unknown, "the limit of requests is used up", "run it again in"),
         row!("runner group missing", clinic {
             clinic.change("runnersources", "github", json!({ "spec": { "github": { "runnerGroup": "nope" } } })).await;
         }, Broken, "has no runner group nope", "make it, or correct the name"),
@@ -274,6 +362,18 @@ fn hooks() -> Vec<Broken> {
             let uid = clinic.source().await;
             clinic.hook(&uid, None).await;
         }, Broken, "nobody answered", "curl -X POST https://hooks.example.com/webhooks/"),
+        row!("webhooks that cannot be looked at", clinic {
+            let refused = Upset { times: Some(0), status: Some(502), ..Upset::new(FaultKind::Answer) };
+            clinic.github.set_faults(vec![refused.on("GET", "/hooks")]);
+        }, Unknown, "its webhooks cannot be looked at", "let the credential read webhooks"),
+        row!("App that does not see the organization's webhook", clinic {
+            clinic.as_app().await;
+        }, Unknown, "whether another one leads here cannot be seen as an App", "in the App's settings, Webhook: payload URL"),
+        row!("queue that does not answer", clinic {
+            clinic.change("runnersources", "github", json!({ "spec": { "demand": { "mode": "session" }, "webhook": null } })).await;
+            let refused = Upset { times: Some(0), status: Some(502), ..Upset::new(FaultKind::Answer) };
+            clinic.github.set_faults(vec![refused.on("GET", "runnerscalesets")]);
+        }, Broken, "the queue of jobs cannot be listened to", "set spec.demand.mode to webhook or poll"),
         row!("webhook secret missing", clinic {
             let ca = clinic.authority.pem().to_owned();
             clinic.secret("github-credentials", &[("pat", PERSONAL_TOKEN), ("ca.crt", &ca)]).await;
@@ -289,11 +389,21 @@ fn pools() -> Vec<Broken> {
         row!("pool without a template", clinic {
             clinic.remove("HypervisorMachineTemplate", "small").await;
         }, Broken, "which does not exist", "# spec.templateRef"),
+        row!("pool with a template that is nowhere in another namespace", clinic {
+            clinic.template_of_others("infra", "small").await;
+            clinic.pool_of("second", &["other"], json!({ "namespace": "infra", "name": "nope" })).await;
+        }, Broken, "spec.templateRef names HypervisorMachineTemplate infra/nope, which does not exist", "# spec.templateRef"),
+        row!("pool with a template that is not for its namespace", clinic {
+            clinic.template_of_others("infra", "small").await;
+            clinic.pool_of("second", &["other"], json!({ "namespace": "infra", "name": "small" })).await;
+        }, Broken, "HypervisorMachineTemplate infra/small does not allow namespace default",
+            "kubectl -n infra edit hypervisormachinetemplate small    # spec.allowedNamespaces"),
         row!("labels served twice", clinic {
             clinic.pool("second", &["LINUX"]).await;
         }, Advice, "it serves the same labels as RunnerPool linux", "give spec.labels one that the other has not"),
         row!("no cluster at all", clinic {
             clinic.remove("HypervisorCluster", "pve").await;
-        }, Broken, "there is no HypervisorCluster in namespace default", "hyperfleet init"),
+        }, Broken, "there is no HypervisorCluster in namespace default", "hyperfleet init")
+        .beside(&["HypervisorCluster pve does not exist"]),
     ]
 }

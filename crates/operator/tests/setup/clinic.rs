@@ -9,6 +9,7 @@ use apiserver::{ApiServer, User};
 use chassis::{Clock, Tasks};
 use futures::FutureExt as _;
 use jiff::SignedDuration;
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
@@ -146,10 +147,46 @@ impl Clinic {
     }
 
     pub(crate) async fn pool(&self, name: &str, labels: &[&str]) {
+        self.pool_of(name, labels, json!({ "name": "small" })).await;
+    }
+
+    /// A pool of machines from this template.
+    pub(crate) async fn pool_of(&self, name: &str, labels: &[&str], template: Value) {
         let pool = json!({ "metadata": { "name": name }, "spec": {
-            "labels": labels, "sourceRef": { "name": "github" }, "templateRef": { "name": "small" },
+            "labels": labels, "sourceRef": { "name": "github" }, "templateRef": template,
         }});
         self.create("ours", "RunnerPool", "default", pool).await;
+    }
+
+    /// A template of somebody else, in a namespace of his own.
+    pub(crate) async fn template_of_others(&self, namespace: &str, name: &str) {
+        self.create("v1", "Namespace", "", json!({ "metadata": { "name": namespace } })).await;
+        let template = json!({ "metadata": { "name": name }, "spec": {
+            "hypervisorClusterRef": { "name": "pve" }, "template": { "proxmox": { "templateId": 9000 } },
+            "resources": { "cpu": 2, "memory": "4Gi", "disk": "20Gi" },
+        }});
+        self.create("ours", "HypervisorMachineTemplate", namespace, template).await;
+    }
+
+    /// From now on it is somebody who asks that may list these of our kinds, and get these Secrets.
+    pub(crate) async fn asked_by_eve(&self, kinds: &[&str], secrets: &[&str]) {
+        let mut rules = vec![json!({ "apiGroups": [GROUP], "resources": kinds, "verbs": ["list"] })];
+        if !secrets.is_empty() {
+            let get =
+                json!({ "apiGroups": [""], "resources": ["secrets"], "resourceNames": secrets, "verbs": ["get"] });
+            rules.push(get);
+        }
+        let role = json!({ "metadata": { "name": "eve" }, "rules": rules });
+        let binding = json!({
+            "metadata": { "name": "eve" },
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "eve" },
+            "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "eve" }],
+        });
+        let api: Api<Role> = Api::namespaced(self.client.clone(), "default");
+        api.create(&PostParams::default(), &serde_json::from_value(role).unwrap()).await.unwrap();
+        let api: Api<RoleBinding> = Api::namespaced(self.client.clone(), "default");
+        api.create(&PostParams::default(), &serde_json::from_value(binding).unwrap()).await.unwrap();
+        *self.user.lock().unwrap() = User::new("eve", &[]);
     }
 
     /// A webhook that is answered so, and one delivery of it.

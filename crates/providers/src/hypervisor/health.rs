@@ -68,6 +68,11 @@ impl Missing {
     pub fn hides_pools(&self) -> bool {
         self.privileges.contains("Pool.Audit")
     }
+
+    /// Whether VMs of others cannot be seen without them, so that a number that no VM in the listing has may be taken.
+    pub fn hides_machines(&self) -> bool {
+        self.path == "/vms" && self.privileges.contains("VM.Audit")
+    }
 }
 
 impl fmt::Display for Missing {

@@ -20,6 +20,7 @@
 mod api;
 mod deed;
 mod facts;
+mod hearing;
 mod hook;
 mod job;
 mod plan;

@@ -44,7 +44,6 @@ use secrecy::SecretString;
 
 pub use self::app::{Account, NewApp, account, convert, manifest, manifest_page};
 pub use self::auth::Credentials;
-pub use self::hearing::Hearing;
 pub use self::session::QueueSession;
 pub use self::site::{Scope, Site, SiteError};
 

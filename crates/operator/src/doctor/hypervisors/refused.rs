@@ -3,12 +3,20 @@
 use std::collections::BTreeMap;
 
 use api::{Condition, HypervisorCluster, Reason, SecretKey};
+use providers::hypervisor::proxmox::Grants;
 
 use super::super::chart::{About, Chart, Check, Severity};
 use super::super::judge::{matter, reason, split};
+use crate::site::Survey;
 
 /// Why a cluster cannot be used.
-pub(super) fn refused(cluster: &HypervisorCluster, about: &About, verdict: Option<&Condition>, chart: &mut Chart) {
+pub(super) fn refused(
+    cluster: &HypervisorCluster,
+    about: &About,
+    verdict: Option<&Condition>,
+    survey: Option<&Survey>,
+    chart: &mut Chart,
+) {
     let message = verdict.map_or("nothing is known of it", |verdict| verdict.message.as_str());
     let (endpoint, pool) =
         (cluster.spec.endpoint.as_str(), cluster.spec.proxmox.as_ref().and_then(|p| p.pool.as_ref()));
@@ -19,8 +27,7 @@ pub(super) fn refused(cluster: &HypervisorCluster, about: &About, verdict: Optio
         Some(Reason::CredentialsMissing) => (Check::Credentials, (what, create_secret(cluster, about))),
         Some(Reason::CredentialsInvalid) => (Check::Credentials, all(create_secret(cluster, about))),
         Some(Reason::AuthenticationFailed) => {
-            let renew = "pveum user token remove USER TOKEN; pveum user token add USER TOKEN    # then put the secret it \
-                         prints into the Secret:";
+            let renew = survey.map(|survey| renew(endpoint, survey)).unwrap_or_default();
             (Check::Credentials, (matter(message), format!("{renew}\n{}", create_secret(cluster, about))))
         }
         Some(Reason::TlsVerificationFailed) => {
@@ -51,12 +58,39 @@ fn host(endpoint: &str) -> &str {
     place.split(['/', ':']).next().unwrap_or_default()
 }
 
-/// The command that makes the Secret that a cluster names, with all of its entries.
-fn create_secret(cluster: &HypervisorCluster, about: &About) -> String {
+/// The lines that give whom the hypervisor refused other credentials, without taking any right away.
+fn renew(endpoint: &str, survey: &Survey) -> String {
+    let identity = survey.identity.as_str();
+    let Some((user, token)) = identity.split_once('!') else {
+        return format!(
+            "pveum user list    # is {identity} there, enabled, and not expired?\n\
+             pveum passwd {identity}    # or put the right password into the Secret:"
+        );
+    };
+    let grants = Grants::new(&survey.needs, user, token).to_string();
+    let rights: Vec<&str> = grants.lines().filter(|line| line.starts_with("pveum acl")).collect();
+    format!(
+        "pveum user token list {user}    # is {token} there, and not expired?\n\
+         hyperfleet init --endpoint {endpoint} --user {user} --token-name {token} … --apply --renew-token    # with the \
+         flags of the first time, if init made it; or on a node:\n\
+         pveum user token remove {user} {token} && pveum user token add {user} {token}    # it prints the new secret; the \
+         rights went with the old one, so give them again, with the roles of hyperfleet init --print:\n\
+         {}\n\
+         # then put the new secret into the Secret:",
+        rights.join("\n")
+    )
+}
+
+/// The entries of Secrets that a cluster names.
+pub(in crate::doctor) fn keys(cluster: &HypervisorCluster) -> Vec<&SecretKey> {
     let api::Credentials { token_id, token_secret, username, password } = &cluster.spec.credentials;
     let ca = cluster.spec.tls.as_ref().and_then(|tls| tls.ca_certificate.as_ref());
-    let keys: Vec<&SecretKey> = [token_id, token_secret, username, password].into_iter().flatten().chain(ca).collect();
-    make_secret(&about.namespace, &keys)
+    [token_id, token_secret, username, password].into_iter().flatten().chain(ca).collect()
+}
+
+/// The command that makes the Secret that a cluster names, with all of its entries.
+fn create_secret(cluster: &HypervisorCluster, about: &About) -> String {
+    make_secret(&about.namespace, &keys(cluster))
 }
 
 /// The command that makes Secrets with these entries, out of files so that nothing secret is in a command line.

@@ -38,6 +38,8 @@ fn closed(path: &'static str) -> Dial {
                 (403, json!({ "data": null, "message": "Permission check failed (/, Sys.Audit)\n" }))
             }
             "/cluster/resources" => (200, json!({ "data": [{ "type": "node", "node": "pve1", "status": "online" }] })),
+            "/access/permissions" if path.contains("network") => (200, json!({ "data": all() })),
+            asked if asked.ends_with("/network") => (200, json!({ "data": [] })),
             "/version" => (200, json!({ "data": { "version": "9.0.3", "release": "9.0", "repoid": "x" } })),
             _ => (200, json!({ "data": {} })),
         };
@@ -47,13 +49,29 @@ fn closed(path: &'static str) -> Dial {
     Arc::new(move |_, _| Ok(Client::over("proxmox", service)))
 }
 
-/// What is said of it.
+/// Everything that machines need, everywhere.
+fn all() -> serde_json::Value {
+    let words = "VM.Allocate VM.Audit VM.Config.CDROM VM.Config.CPU VM.Config.Cloudinit VM.Config.Disk VM.Config.HWType \
+                 VM.Config.Memory VM.Config.Network VM.Config.Options VM.PowerMgmt Pool.Audit Datastore.Allocate \
+                 Datastore.AllocateSpace Datastore.Audit SDN.Use Sys.Audit";
+    let held: serde_json::Map<_, _> = words.split_whitespace().map(|word| (word.to_owned(), json!(1))).collect();
+    json!({ "/": held })
+}
+
+/// What is said of one that cannot be used.
 async fn examined(dial: &Dial) -> Chart {
+    let (chart, ready) = looked_at(dial).await;
+    assert!(!ready, "{:?}", chart.passed());
+    chart
+}
+
+/// What is said of it, and whether it can be used.
+async fn looked_at(dial: &Dial) -> (Chart, bool) {
     let (cluster, mut chart) = (cluster(), Chart::default());
     let credentials = Credentials::Token { id: TOKEN.to_owned(), secret: "11111111".into() };
     let login = Login::given(&cluster, credentials, Trust::System);
     let Login::Complete(complete) = &login else { panic!("everything was given") };
-    let survey = Survey::of(&cluster, complete, dial, Needs::default()).await.unwrap();
+    let survey = Survey::of(&cluster, complete, dial, |_| Needs::default()).await.unwrap();
     let policy = AddressPolicy::default();
     let sight = Sight {
         hypervisors: policy.clone(),
@@ -61,8 +79,8 @@ async fn examined(dial: &Dial) -> Chart {
         clock: Clock::starting_at(jiff::Timestamp::UNIX_EPOCH),
     };
     let about = About::new("HypervisorCluster", &cluster.metadata);
-    assert!(!usable(&sight, &cluster, &login, &survey, &about, &mut chart), "{:?}", chart.passed());
-    chart
+    let ready = usable(&sight, &cluster, &login, &survey, &about, &mut chart);
+    (chart, ready)
 }
 
 #[tokio::test]
@@ -86,4 +104,19 @@ async fn privileges_that_could_be_looked_up_are_told_one_by_one() {
     let told: Vec<&str> = chart.findings().iter().map(|finding| finding.what.as_str()).collect();
     assert!(told.iter().any(|what| what.contains("lacks") && what.contains("on /vms")), "{told:?}");
     assert!(!told.iter().any(|what| what.contains("may not even look")), "{told:?}");
+}
+
+#[tokio::test]
+async fn networks_that_were_not_seen_are_not_said_to_be_well() {
+    for (path, why) in
+        [("/nodes/pve1/network", "permission denied"), ("/nowhere/network", "none is shown to op@pve!hf")]
+    {
+        let (chart, ready) = looked_at(&closed(path)).await;
+        assert!(ready && chart.code() == 2, "{path}: {:?}", chart.findings());
+        let unseen = chart.findings().into_iter().find(|finding| finding.check == Check::Network).unwrap();
+        assert_eq!(unseen.severity, Severity::Unknown);
+        assert!(unseen.what.contains("the networks of node pve1 were not seen"), "{unseen:?}");
+        assert!(unseen.what.contains(why), "{unseen:?}");
+        assert!(unseen.remedy.contains("pvesh get /nodes/pve1/network"), "{unseen:?}");
+    }
 }

@@ -40,7 +40,7 @@ impl Proxmox {
     }
 
     /// Whether any guest of the cluster has this number; every user may ask.
-    pub(super) async fn is_taken(&self, id: VmId) -> Result<bool, Error> {
+    pub async fn is_taken(&self, id: VmId) -> Result<bool, Error> {
         let request = Request::get("/cluster/nextid", &[], Object::Vm(id)).with(Form::new().put("vmid", id));
         match self.api.order(request).await {
             Ok(()) => Ok(false),

@@ -7,6 +7,7 @@ use ::http::Method;
 pub(super) enum Deed {
     ReadVersion,
     ListJobs,
+    ListHooks,
     ReadJob,
     ReadRepository,
     ListRunners,
@@ -35,6 +36,7 @@ impl Deed {
         let (method, route, verb, noun) = match self {
             Self::ReadVersion => (Method::GET, "/version", "read the version", "a look at the version"),
             Self::ListJobs => (Method::GET, "/{scope}/actions/jobs", "list jobs", "a list of jobs"),
+            Self::ListHooks => (Method::GET, "/{scope}/hooks", "list webhooks", "a list of webhooks"),
             Self::ReadJob => {
                 (Method::GET, "/repos/{owner}/{name}/actions/jobs/{id}", "look at a job", "a look at a job")
             }
@@ -74,6 +76,7 @@ impl Deed {
             Self::Register | Self::Disable | Self::Remove | Self::Rerun => Some(self.words().noun),
             Self::ReadVersion
             | Self::ListJobs
+            | Self::ListHooks
             | Self::ReadJob
             | Self::ReadRepository
             | Self::ListRunners

@@ -17,6 +17,9 @@ use super::job::WorkflowJob;
 use crate::hex;
 use crate::platform::{Hint, Hook, Job, Rejected, Verified};
 
+/// The event that tells of jobs.
+pub(super) const WORKFLOW_JOB: &str = "workflow_job";
+
 const SIGNATURE: &str = "x-gitea-signature";
 const EVENT: &str = "x-gitea-event";
 
@@ -49,7 +52,7 @@ impl Hook for Gitea {
     }
 
     fn parse(&self, delivery: &Verified) -> Vec<Hint> {
-        if delivery.event() != "workflow_job" {
+        if delivery.event() != WORKFLOW_JOB {
             return vec![Hint::Ignored("other-event")];
         }
         let Ok(told) = serde_json::from_slice::<Delivery>(delivery.body()) else { return vec![Hint::Unreadable] };

@@ -8,20 +8,7 @@ use super::hook::WORKFLOW_JOB;
 use super::rest::decode;
 use super::site::Scope;
 use super::{Core, GitHub};
-use crate::platform::Error;
-
-/// A hook that may tell us of jobs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hearing {
-    /// Where deliveries go; empty if nowhere.
-    pub url: String,
-    /// Whether it tells of jobs.
-    pub jobs: bool,
-    /// Whether it delivers JSON; a form is not read here.
-    pub json: bool,
-    /// Its last deliveries about jobs, the newest first: when, and the status that was answered; 0 for none.
-    pub deliveries: Vec<(Timestamp, u16)>,
-}
+use crate::platform::{Error, Hearing};
 
 /// Deliveries that are looked at: enough to tell a bad day from a bad secret.
 const DELIVERIES: usize = 30;
@@ -61,7 +48,7 @@ fn tells(events: &[String]) -> bool {
 
 impl Config {
     fn heard(self, jobs: bool, deliveries: Vec<(Timestamp, u16)>) -> Hearing {
-        Hearing { jobs, json: self.content_type == "json", url: self.url, deliveries }
+        Hearing { jobs, json: self.content_type == "json", url: self.url, deliveries: Some(deliveries) }
     }
 }
 

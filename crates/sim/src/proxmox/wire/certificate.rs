@@ -61,9 +61,9 @@ impl Authority {
         Ok(())
     }
 
-    /// Serves a certificate that ended with this year.
-    pub fn rotate_until(&self, year: i32) -> Result<(), rcgen::Error> {
-        self.serve(leaf(&self.issuer, &self.names, Some(year))?);
+    /// Serves a certificate that ends on this day.
+    pub fn rotate_until(&self, year: i32, month: u8, day: u8) -> Result<(), rcgen::Error> {
+        self.serve(leaf(&self.issuer, &self.names, Some((year, month, day)))?);
         Ok(())
     }
 
@@ -92,15 +92,15 @@ fn named(name: &str) -> DistinguishedName {
 fn leaf(
     issuer: &Issuer<'static, KeyPair>,
     names: &[String],
-    until: Option<i32>,
+    until: Option<(i32, u8, u8)>,
 ) -> Result<Arc<CertifiedKey>, rcgen::Error> {
     let key = KeyPair::generate()?;
     let mut params = CertificateParams::new(names.to_vec())?;
     params.distinguished_name = named(names.first().map_or("node", String::as_str));
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     params.use_authority_key_identifier_extension = true;
-    if let Some(year) = until {
-        params.not_after = rcgen::date_time_ymd(year, 12, 31);
+    if let Some((year, month, day)) = until {
+        params.not_after = rcgen::date_time_ymd(year, month, day);
     }
     let certificate = params.signed_by(&key, issuer)?;
     let chain = vec![CertificateDer::from(certificate.der().to_vec())];

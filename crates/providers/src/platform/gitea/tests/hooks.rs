@@ -213,3 +213,31 @@ proptest! {
         prop_assert_eq!(verdict.err(), Some(Rejected::Forged));
     }
 }
+
+#[tokio::test]
+async fn hooks_of_the_scope_are_listed_with_what_they_tell() {
+    let row = |url: &str, active: bool, events: &[&str], content: &str| {
+        json!({
+            "id": 1, "type": "gitea", "active": active, "events": events,
+            "config": { "url": url, "content_type": content },
+        })
+    };
+    let first = json!([
+        row("https://a.example.com", true, &["push", "workflow_job"], "json"),
+        row("https://off.example.com", false, &["workflow_job"], "json"),
+    ]);
+    let second = json!([row("https://b.example.com", true, &["push"], "form")]);
+    let server = Scripted::new([(200, first), (200, second), (200, json!([]))]);
+    let heard = server.gitea(organization()).hearings().await.unwrap();
+    let hearing =
+        |url: &str, jobs, json| crate::platform::Hearing { url: url.to_owned(), jobs, json, deliveries: None };
+    assert_eq!(heard, [hearing("https://a.example.com", true, true), hearing("https://b.example.com", false, false)]);
+    assert_eq!(server.made()[0].1, "/api/v1/orgs/fleet/hooks?page=1&limit=50");
+}
+
+#[tokio::test]
+async fn hooks_that_may_not_be_listed_are_not_taken_for_none() {
+    let server = Scripted::new([(403, json!({ "message": "user should be an owner of the organization" }))]);
+    let told = server.gitea(organization()).hearings().await.unwrap_err().to_string();
+    assert!(told.contains("may not list webhooks") && told.contains("should be an owner"), "{told}");
+}
