@@ -60,9 +60,9 @@ impl User {
 impl ApiServer {
     /// A server with what `options` say; an empty storage gets what a fresh cluster has.
     pub fn new(options: Options) -> Result<Self, StorageError> {
-        let store = Store::open(options.storage, options.history)?;
-        let mut cluster = Cluster::open(store, options.seed);
         let now = options.clock.now();
+        let store = Store::open(options.storage, options.history, now)?;
+        let mut cluster = Cluster::open(store, options.seed);
         start::furnish(&mut cluster, now).map_err(|failure| StorageError(failure.message))?;
         lifecycle::settle(&mut cluster, now);
         let inner = Inner {

@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use tokio::sync::Notify;
 
 pub use disk::Disk;
@@ -27,9 +28,13 @@ pub use storage::{Memory, Saved, Storage, StorageError};
 /// All objects of one resource, in the order of keys.
 pub type Objects = BTreeMap<Key, Arc<Record>>;
 
-/// How far a store begins ahead that has objects and no past: a backup in the place of what went on after it was taken. Whoever
-/// watched that must not be told that nothing has happened, as long as fewer changes than these have.
+/// How far a store begins ahead, at the least, that has objects and no past: a backup in the place of what went on after it was
+/// taken. Whoever watched that must not be told that nothing has happened.
 const LEAP: u64 = 1_000_000_000;
+
+/// More changes than a server makes in a second. So many for each that has passed since 1970, and a backup that is put back
+/// again begins where nobody has been; a JSON number holds it for 200 years.
+const PACE: u64 = 1_000_000;
 
 /// The state of a server.
 pub struct Store {
@@ -56,8 +61,8 @@ pub enum OutOfReach {
 }
 
 impl Store {
-    /// Takes up what `storage` holds; the journal keeps at most `history` changes.
-    pub fn open(storage: Box<dyn Storage>, history: usize) -> Result<Self, StorageError> {
+    /// Takes up what `storage` holds `now`; the journal keeps at most `history` changes.
+    pub fn open(storage: Box<dyn Storage>, history: usize, now: Timestamp) -> Result<Self, StorageError> {
         let saved = storage.load()?;
         let mut objects: BTreeMap<Resource, Objects> = BTreeMap::new();
         let mut known = HashMap::new();
@@ -67,7 +72,7 @@ impl Store {
             objects.entry(resource).or_default().insert(key, record);
         }
         let restored = saved.journal.is_empty() && !objects.is_empty();
-        let revision = saved.revision.max(1) + if restored { LEAP } else { 0 };
+        let revision = if restored { ahead(saved.revision, now) } else { saved.revision.max(1) };
         let past = saved.journal.into_iter().map(|entry| entry.sharing(&mut known)).collect();
         let journal = Journal::starting_at(revision, past, history);
         Ok(Self { revision, objects, journal, storage, news: Arc::default() })
@@ -174,7 +179,7 @@ impl Store {
     /// [`Store::next_revision`] already; for a removal, the last record does.
     pub fn commit(&mut self, resource: &Resource, key: &Key, change: Change) -> Result<(), StorageError> {
         let entry = Entry { revision: self.next_revision(), resource: resource.clone(), key: key.clone(), change };
-        self.storage.commit(&entry)?;
+        self.storage.commit(&entry, self.journal.since())?;
         let objects = self.objects.entry(resource.clone()).or_default();
         match entry.change.after() {
             Some(record) => objects.insert(key.clone(), Arc::clone(record)),
@@ -190,6 +195,11 @@ impl Store {
     pub fn compact(&mut self) {
         self.journal.forget(self.revision);
     }
+}
+
+/// Where a backup of `revision` goes on that is put back `now`.
+fn ahead(revision: u64, now: Timestamp) -> u64 {
+    (revision + LEAP).max(u64::try_from(now.as_second()).unwrap_or(0) * PACE)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::ApiServer;
@@ -14,11 +14,15 @@ use crate::store::{Key, Record, Resource};
 /// Between two removals: a lock goes to whoever asks next, and that must not always be us.
 const TURN: Duration = Duration::from_millis(1);
 
-/// When an event happened last, by whatever it says of that.
-fn last_seen(event: &Value) -> Option<Timestamp> {
+/// How far ahead the clocks of those may be who tell of events.
+const SKEW: SignedDuration = SignedDuration::from_mins(10);
+
+/// When an event happened last, by whatever it says of that. What is still to come has not happened: an event that says so
+/// would stay until then.
+fn last_seen(event: &Value, now: Timestamp) -> Option<Timestamp> {
     let told = ["series.lastObservedTime", "lastTimestamp", "eventTime", "metadata.creationTimestamp"];
-    let times = told.iter().filter_map(|path| object::at(event, path)?.as_str()?.parse().ok());
-    times.max()
+    let times = told.iter().filter_map(|path| object::at(event, path)?.as_str()?.parse::<Timestamp>().ok());
+    times.filter(|time| time.duration_since(now) <= SKEW).max()
 }
 
 fn events() -> Resource {
@@ -39,8 +43,8 @@ impl ApiServer {
     }
 
     fn old_events(&self, before: Timestamp, most: usize) -> Vec<(Key, Arc<Record>)> {
-        let all = self.store(|store| store.list(&events(), None)).into_iter();
-        all.filter(|(_, record)| last_seen(&record.parse()).is_none_or(|last| last < before)).take(most).collect()
+        let (all, now) = (self.store(|store| store.list(&events(), None)).into_iter(), self.now());
+        all.filter(|(_, record)| last_seen(&record.parse(), now).is_none_or(|last| last < before)).take(most).collect()
     }
 
     /// Removes an event; whether it was still as it was `seen`.

@@ -9,15 +9,15 @@
 //! A commit is one transaction over all three, on disk when it returns. The journal is kept so that a watch goes on after a
 //! restart from where it was, instead of with a new list.
 //!
-//! A file is examined before it is opened, so that a damaged one stays as it is. After a write that failed (a full disk, say)
+//! A new file gets its name when it is whole. A file is examined before it is opened, so that a damaged one stays as it is. After a write that failed (a full disk, say)
 //! the file is opened again with the next one: what was refused is taken back if it got there after all.
 
 mod examine;
+mod first;
 mod image;
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -48,17 +48,8 @@ const FORMAT: u64 = 1;
 /// Memory for pages: every object is in memory anyway, so that this one serves writes only.
 const CACHE: usize = 4 << 20;
 
-/// Opens the database, or makes it where that is allowed.
-type Open = Box<dyn Fn(Missing) -> Result<Database, DatabaseError> + Send>;
-
-/// What is done about a file that is not there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Missing {
-    /// It is made: there was none before.
-    Make,
-    /// It is an error: there was one a moment ago.
-    Refuse,
-}
+/// Opens the database.
+type Open = Box<dyn Fn() -> Result<Database, DatabaseError> + Send>;
 
 /// Keeps objects in a file.
 pub struct Disk {
@@ -69,7 +60,6 @@ pub struct Disk {
     /// The revisions that the file may end with: the last one that was committed, and one that was refused and may have got
     /// there all the same. Nothing before the file was opened for the first time.
     last: Option<(u64, u64)>,
-    history: u64,
 }
 
 impl fmt::Debug for Disk {
@@ -79,16 +69,18 @@ impl fmt::Debug for Disk {
 }
 
 impl Disk {
-    /// Opens the file at `path`, or makes it. Of what happened to objects, the last `history` changes are kept.
-    pub fn open(path: &Path, history: usize) -> Result<Self, StorageError> {
-        examine::examine(path).map_err(|wrong| StorageError(format!("{}: {wrong}", path.display())))?;
+    /// Opens the file at `path`, or makes it.
+    pub fn open(path: &Path) -> Result<Self, StorageError> {
+        let wrong = |wrong: String| StorageError(format!("{}: {wrong}", path.display()));
+        if !examine::examine(path).map_err(wrong)? {
+            first::make(path, |file| Self::over(path, Box::new(move || Self::of(file.try_clone()?))))?;
+        }
         let at = path.to_owned();
-        Self::over(path, history, Box::new(move |missing| Self::of(file(&at, missing)?)))
+        Self::over(path, Box::new(move || Self::of(OpenOptions::new().read(true).write(true).open(&at)?)))
     }
 
-    fn over(path: &Path, history: usize, open: Open) -> Result<Self, StorageError> {
-        let history = u64::try_from(history).unwrap_or(u64::MAX);
-        let mut disk = Self { path: path.to_owned(), open, database: None, last: None, history };
+    fn over(path: &Path, open: Open) -> Result<Self, StorageError> {
+        let mut disk = Self { path: path.to_owned(), open, database: None, last: None };
         disk.reopen()?;
         let revision = disk.prepare()?;
         disk.last = Some((revision, revision));
@@ -105,9 +97,8 @@ impl Disk {
         if self.database.is_some() {
             return Ok(());
         }
-        let missing = if self.last.is_none() { Missing::Make } else { Missing::Refuse };
         let broken = |error| StorageError(format!("{}: {}", self.path.display(), remedy(&error)));
-        let database = (self.open)(missing).map_err(broken)?;
+        let database = (self.open)().map_err(broken)?;
         if let Some((last, refused)) = self.last {
             let found = revision(&database).map_err(|error| self.failed(&error))?;
             if ![last, refused].contains(&found) {
@@ -198,7 +189,7 @@ impl Disk {
         Ok(saved)
     }
 
-    fn write(&self, entry: &Entry) -> Result<(), redb::Error> {
+    fn write(&self, entry: &Entry, since: u64) -> Result<(), redb::Error> {
         let Entry { revision, resource, key, change } = entry;
         let place = (resource.group.as_str(), resource.plural.as_str(), key.namespace.as_str(), key.name.as_str());
         let write = self.begin()?;
@@ -213,8 +204,7 @@ impl Disk {
             let deleted = matches!(change, Change::Deleted { .. });
             let (before, after) = (entry.before().map(|record| version(record)), version(change.shown()));
             journal.insert(revision, (place, before, after, deleted))?;
-            let oldest = revision.saturating_sub(self.history);
-            journal.retain_in(..=oldest, |_, _| false)?;
+            journal.retain_in(..=since, |_, _| false)?;
         }
         write.commit()?;
         Ok(())
@@ -226,9 +216,9 @@ impl Storage for Disk {
         self.read().map_err(|error| self.failed(&error))
     }
 
-    fn commit(&mut self, entry: &Entry) -> Result<(), StorageError> {
+    fn commit(&mut self, entry: &Entry, since: u64) -> Result<(), StorageError> {
         self.reopen()?;
-        if let Err(error) = self.write(entry) {
+        if let Err(error) = self.write(entry, since) {
             self.database = None;
             self.last = self.last.map(|(last, _)| (last, entry.revision));
             return Err(self.failed(&error));
@@ -261,12 +251,6 @@ fn take_back(
         };
     }
     Ok(())
-}
-
-/// The file. Secrets are in it.
-fn file(path: &Path, missing: Missing) -> std::io::Result<File> {
-    let make = missing == Missing::Make;
-    OpenOptions::new().read(true).write(true).create(make).truncate(false).mode(0o600).open(path)
 }
 
 fn version(record: &Record) -> Version<'_> {

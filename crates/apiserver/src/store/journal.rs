@@ -69,6 +69,11 @@ impl Entry {
         }
     }
 
+    /// Bytes of the object before and after.
+    fn size(&self) -> usize {
+        self.before().map_or(0, |record| record.text.len()) + self.change.shown().text.len()
+    }
+
     /// The same with the records that `known` has already, by their revision: no text is held twice.
     pub(super) fn sharing(self, known: &mut HashMap<u64, Arc<Record>>) -> Self {
         let mut share = |record: Arc<Record>| Arc::clone(known.entry(record.revision).or_insert(record));
@@ -81,11 +86,16 @@ impl Entry {
     }
 }
 
+/// Bytes of objects in the last changes: what ten thousand of common size come to, and a few dozen of the largest.
+pub(super) const LARGEST: usize = 64 << 20;
+
 /// The last changes; older ones are forgotten.
 #[derive(Clone, Debug)]
 pub struct Journal {
     entries: VecDeque<Entry>,
     limit: usize,
+    /// Bytes of objects in `entries`.
+    size: usize,
     /// Everything after this revision is here.
     since: u64,
 }
@@ -94,7 +104,7 @@ impl Journal {
     /// A journal that goes on with `entries`, which end at `revision`.
     pub(super) fn starting_at(revision: u64, entries: Vec<Entry>, limit: usize) -> Self {
         let since = entries.first().map_or(revision, |oldest| oldest.revision.saturating_sub(1));
-        let mut journal = Self { entries: VecDeque::new(), limit, since };
+        let mut journal = Self { entries: VecDeque::new(), limit, size: 0, since };
         for entry in entries {
             journal.push(entry);
         }
@@ -102,16 +112,18 @@ impl Journal {
     }
 
     pub(super) fn push(&mut self, entry: Entry) {
+        self.size += entry.size();
         self.entries.push_back(entry);
-        while self.entries.len() > self.limit {
-            if let Some(oldest) = self.entries.pop_front() {
-                self.since = oldest.revision;
-            }
+        while self.entries.len() > self.limit || self.size > LARGEST {
+            let Some(oldest) = self.entries.pop_front() else { break };
+            self.size -= oldest.size();
+            self.since = oldest.revision;
         }
     }
 
     pub(super) fn forget(&mut self, revision: u64) {
         self.entries.retain(|entry| entry.revision > revision);
+        self.size = self.entries.iter().map(Entry::size).sum();
         self.since = self.since.max(revision);
     }
 

@@ -10,8 +10,8 @@ pub trait Storage: Send {
     /// Everything that was committed before, as it was last.
     fn load(&self) -> Result<Saved, StorageError>;
 
-    /// Keeps one change; it is durable when this returns.
-    fn commit(&mut self, entry: &Entry) -> Result<(), StorageError>;
+    /// Keeps one change; it is durable when this returns. What happened up to the revision `since` need not be kept any more.
+    fn commit(&mut self, entry: &Entry, since: u64) -> Result<(), StorageError>;
 
     /// Whether a commit may take a while, so that other work of the same thread should go elsewhere first.
     fn blocks(&self) -> bool {
@@ -44,7 +44,7 @@ impl Storage for Memory {
         Ok(Saved::default())
     }
 
-    fn commit(&mut self, _: &Entry) -> Result<(), StorageError> {
+    fn commit(&mut self, _: &Entry, _: u64) -> Result<(), StorageError> {
         Ok(())
     }
 }

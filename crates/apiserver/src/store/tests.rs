@@ -39,7 +39,7 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
 
 #[test]
 fn a_past_revision_can_be_read_as_long_as_the_journal_reaches_back() {
-    let mut store = Store::open(Box::new(Memory), 4).unwrap();
+    let mut store = Store::open(Box::new(Memory), 4, Timestamp::UNIX_EPOCH).unwrap();
     let one = put(&mut store, "a", "x", "1");
     let two = put(&mut store, "a", "x", "2");
     let three = put(&mut store, "b", "y", "3");
@@ -59,7 +59,7 @@ fn a_past_revision_can_be_read_as_long_as_the_journal_reaches_back() {
 
 #[test]
 fn a_compaction_leaves_only_what_is_now() {
-    let mut store = Store::open(Box::new(Memory), 100).unwrap();
+    let mut store = Store::open(Box::new(Memory), 100, Timestamp::UNIX_EPOCH).unwrap();
     let one = put(&mut store, "a", "x", "1");
     let two = put(&mut store, "a", "x", "2");
     store.compact();
@@ -70,7 +70,7 @@ fn a_compaction_leaves_only_what_is_now() {
 
 #[tokio::test]
 async fn whoever_waits_for_news_gets_each_change_in_order() {
-    let mut store = Store::open(Box::new(Memory), 100).unwrap();
+    let mut store = Store::open(Box::new(Memory), 100, Timestamp::UNIX_EPOCH).unwrap();
     let news = store.news();
     let mut told = std::pin::pin!(news.notified());
     told.as_mut().enable();
@@ -89,14 +89,28 @@ fn what_cannot_be_stored_did_not_happen() {
         fn load(&self) -> Result<storage::Saved, StorageError> {
             Ok(storage::Saved::default())
         }
-        fn commit(&mut self, _: &Entry) -> Result<(), StorageError> {
+        fn commit(&mut self, _: &Entry, _: u64) -> Result<(), StorageError> {
             Err(StorageError("disk full".into()))
         }
     }
-    let mut store = Store::open(Box::new(Broken), 100).unwrap();
+    let mut store = Store::open(Box::new(Broken), 100, Timestamp::UNIX_EPOCH).unwrap();
     let before = store.revision();
     let after = Arc::new(Record::new(&json!("1"), store.next_revision()));
     assert!(store.commit(&configmaps(), &Key::new("a", "x"), Change::Added { after }).is_err());
     assert_eq!(store.revision(), before);
     assert!(store.list(&configmaps(), None).is_empty());
+}
+
+/// Ten thousand changes of the largest objects would be 30 GB.
+#[test]
+fn large_changes_leave_the_journal_sooner() {
+    let mut store = Store::open(Box::new(Memory), 10_000, Timestamp::UNIX_EPOCH).unwrap();
+    let large = "x".repeat(1 << 20);
+    let first = put(&mut store, "a", "x", &large);
+    let all: Vec<u64> = (0..99).map(|_| put(&mut store, "a", "x", &large)).collect();
+    assert!(matches!(store.journal().after(first), Err(OutOfReach::Compacted { oldest }) if oldest > first));
+    // Each of them has the object before and after.
+    let kept = store.journal().after(all[98 - 31]).map(Iterator::count);
+    assert_eq!(kept, Ok(31));
+    assert!(store.journal().after(all[98 - 32]).is_err());
 }

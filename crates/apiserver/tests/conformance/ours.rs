@@ -13,7 +13,7 @@ use kube::{Api, Client};
 pub async fn ours() -> Client {
     // No watch comes too late here: how far back one may begin depends on how much else happened.
     let history = 1_000_000;
-    let storage = Box::new(storage(history));
+    let storage = Box::new(storage());
     let options = Options { history, storage, ..Options::in_memory(Clock::system(), [5; 32]) };
     let server = ApiServer::new(options).expect("an empty storage opens");
     // As the real control plane knows its administrator.
@@ -28,9 +28,9 @@ pub async fn ours() -> Client {
 
 /// A file that ends with the test: nobody but this process has its name. In memory where the system has such a place, because
 /// what it costs to wait for a disk is no part of what is compared.
-fn storage(history: usize) -> Disk {
+fn storage() -> Disk {
     let shared = Path::new("/dev/shm");
     let place = if shared.exists() { tempfile::tempdir_in(shared) } else { tempfile::tempdir() };
     let place = place.expect("a temporary directory");
-    Disk::open(&place.path().join("state.redb"), history).expect("a new file")
+    Disk::open(&place.path().join("state.redb")).expect("a new file")
 }

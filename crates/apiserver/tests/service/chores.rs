@@ -106,7 +106,7 @@ async fn what_could_not_be_done_is_not_tried_again_for_who_only_reads() {
 #[tokio::test(start_paused = true)]
 async fn what_could_not_be_done_before_the_end_is_done_at_the_next_start() {
     let place = tempfile::tempdir().unwrap();
-    let disk = || Box::new(Disk::open(&place.path().join("state.redb"), 100).unwrap());
+    let disk = || Box::new(Disk::open(&place.path().join("state.redb")).unwrap());
     let mood = Mood::good();
     let server = ApiServer::new(Options { storage: mood.over(disk()), ..super::options() }).unwrap();
     let maps: Api<ConfigMap> = Api::default_namespaced(client(&server));

@@ -63,6 +63,16 @@ async fn old_events_go_and_those_that_happened_lately_stay() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_event_that_says_that_it_is_still_to_come_goes_by_when_it_was_told() {
+    let server = later(server(), &["old"]).await;
+    repeat(&server, "old", hours(100_000)).await;
+    tell(&server, "young").await;
+    repeat(&server, "young", hours(100_000)).await;
+    assert_eq!(server.expire_events(hours(1), 100).await, 1);
+    assert_eq!(left(&server).await, ["young"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn no_more_events_go_at_a_time_than_were_asked_for() {
     let server = later(server(), &["a", "b", "c", "d", "e"]).await;
     let mut gone = Vec::new();

@@ -32,7 +32,7 @@ impl Storage for Slow {
         Ok(Saved::default())
     }
 
-    fn commit(&mut self, _: &Entry) -> Result<(), StorageError> {
+    fn commit(&mut self, _: &Entry, _: u64) -> Result<(), StorageError> {
         if self.next.swap(false, Ordering::Relaxed) {
             self.begun.send(()).unwrap();
             // Also when the test is over.

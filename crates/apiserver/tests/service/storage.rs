@@ -52,13 +52,13 @@ impl Storage for Moody {
         self.beneath.load()
     }
 
-    fn commit(&mut self, entry: &Entry) -> Result<(), StorageError> {
+    fn commit(&mut self, entry: &Entry, since: u64) -> Result<(), StorageError> {
         self.mood.tried.fetch_add(1, Ordering::Relaxed);
         match self.mood.left.load(Ordering::Relaxed) {
             0 => return Err(StorageError("no room".into())),
             usize::MAX => {}
             left => self.mood.takes(left - 1),
         }
-        self.beneath.commit(entry)
+        self.beneath.commit(entry, since)
     }
 }

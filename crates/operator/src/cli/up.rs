@@ -34,7 +34,7 @@ it serves no API, needs no data directory, and installs nothing in that cluster.
 SIGTERM or SIGINT ends it; what it has begun goes on at the next start.";
 
 const EXAMPLES: &str = "Examples:
-  hyperfleet up --data-dir /var/lib/hyperfleet --advertise 192.168.1.10
+  hyperfleet up --data-dir /var/lib/hyperfleet --listen 0.0.0.0:6443 --advertise 192.168.1.10
   hyperfleet up backup --data-dir /var/lib/hyperfleet hyperfleet-2026-11-18.redb
   hyperfleet up --kubeconfig ~/.kube/config --leader-elect";
 
@@ -58,8 +58,8 @@ pub(super) fn command() -> Command {
         .value_parser(host_name)
         .conflicts_with("kubeconfig")
         .help(
-            "Name or address that others reach this machine at; may be given more than once. The first one stands in the \
-             kubeconfig, and in bootstrap.advertise if that is not set",
+            "Name or address that others reach this machine at; may be given more than once. The first one stands in \
+             bootstrap.advertise if that is not set, and in the kubeconfig if --listen lets others in",
         );
     let kubeconfig = Arg::new("kubeconfig")
         .long("kubeconfig")
@@ -122,7 +122,7 @@ async fn here(matches: &ArgMatches, prepared: Prepared) -> anyhow::Result<()> {
     let listen = listen.map_or_else(|| LISTEN.parse(), Ok).context("the default address")?;
     let (clock, tasks) = (Clock::system(), Tasks::new());
     // Whoever has the file has the directory: everything else comes after it.
-    let storage = Box::new(Disk::open(&folder.state(), HISTORY)?);
+    let storage = Box::new(Disk::open(&folder.state())?);
     folder.sweep()?;
     let keys = Keys::load_or_make(&folder.keys(), clock.now())?;
     let renewed = keys.renewed();

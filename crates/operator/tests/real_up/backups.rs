@@ -1,5 +1,7 @@
 //! A backup is taken while others write, and put back.
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams};
@@ -56,4 +58,21 @@ async fn a_backup_can_be_made_while_nothing_runs() {
     let nowhere = run(&["up", "backup", "--data-dir", "/nonexistent", "/tmp/never.redb"]);
     assert!(!nowhere.wait(SOON).await.success());
     assert!(nowhere.output().contains("there is no data directory /nonexistent"), "{}", nowhere.output());
+}
+
+/// While the server started, or ended, whoever asked was told to end it first.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backup_waits_for_who_has_the_file_and_does_not_answer_yet() {
+    let home = Home::new();
+    let up = home.up(&["--controllers=ingress"]);
+    home.client().await;
+    up.kill();
+    let held = std::fs::File::open(home.state()).unwrap();
+    held.lock().unwrap();
+    let file = home.path().with_file_name("backup.redb");
+    let saved = run(&["up", "backup", "--data-dir", home.path().to_str().unwrap(), file.to_str().unwrap()]);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    drop(held);
+    assert!(saved.wait(SOON).await.success(), "{}", saved.output());
+    assert!(file.exists());
 }

@@ -19,11 +19,11 @@ use super::{CACHE, damaged, remedy};
 /// How much is copied at a time.
 const PART: usize = 1 << 20;
 
-/// What is wrong with the file at `path`; nothing if there is none.
-pub(super) fn examine(path: &Path) -> Result<(), String> {
+/// Whether there is a file at `path`, or what is wrong with it.
+pub(super) fn examine(path: &Path) -> Result<bool, String> {
     let file = match File::open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error.to_string()),
     };
     match file.try_lock() {
@@ -47,9 +47,10 @@ pub(super) fn examine(path: &Path) -> Result<(), String> {
         if repaired.load(Ordering::Relaxed) { Ok(true) } else { database.check_integrity() }
     }));
     match verdict {
-        Ok(Ok(true)) => Ok(()),
+        Ok(Ok(true)) => Ok(true),
         Ok(Ok(false)) => Err(damaged("a checksum is wrong")),
-        Ok(Err(error)) => Err(remedy(&error)),
+        // Memory does not fail: whatever it is, the bytes are wrong.
+        Ok(Err(error)) => Err(damaged(&error.to_string())),
         Err(_) => Err(damaged("its pages make no sense")),
     }
 }

@@ -56,8 +56,8 @@ impl Disk {
     pub fn image(saved: &Saved) -> Result<Vec<u8>, StorageError> {
         let sheet = Sheet::default();
         let beneath = sheet.clone();
-        let open = move |_| Database::builder().set_cache_size(CACHE).create_with_backend(beneath.clone());
-        let disk = Self::over("backup".as_ref(), 0, Box::new(open))?;
+        let open = move || Database::builder().set_cache_size(CACHE).create_with_backend(beneath.clone());
+        let disk = Self::over("backup".as_ref(), Box::new(open))?;
         disk.fill(saved).map_err(|error| disk.failed(&error))?;
         // What is closed is whole, and is not put right when it is opened.
         drop(disk);

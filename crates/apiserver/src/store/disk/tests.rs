@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
+use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use serde_json::json;
 use tempfile::TempDir;
@@ -22,8 +23,16 @@ fn place() -> (TempDir, PathBuf) {
     (directory, path)
 }
 
+fn now() -> Timestamp {
+    Timestamp::from_second(1_800_000_000).unwrap()
+}
+
 fn open(path: &Path) -> Store {
-    Store::open(Box::new(Disk::open(path, HISTORY).unwrap()), HISTORY).unwrap()
+    open_at(path, now())
+}
+
+fn open_at(path: &Path, now: Timestamp) -> Store {
+    Store::open(Box::new(Disk::open(path).unwrap()), HISTORY, now).unwrap()
 }
 
 fn configmaps() -> Resource {
@@ -67,7 +76,7 @@ proptest! {
         acts in prop::collection::vec((0..4_u8, prop::option::of("[a-z]{1,8}"), prop::bool::weighted(0.2)), 1..40),
     ) {
         let (_directory, path) = place();
-        let (mut disk, mut memory) = (open(&path), Store::open(Box::new(Memory), HISTORY).unwrap());
+        let (mut disk, mut memory) = (open(&path), Store::open(Box::new(Memory), HISTORY, now()).unwrap());
         for (name, text, again) in acts {
             for store in [&mut disk, &mut memory] {
                 act(store, &name.to_string(), text.as_deref());
@@ -107,7 +116,7 @@ fn only_its_owner_reads_the_file() {
 fn two_servers_do_not_share_a_file() {
     let (_directory, path) = place();
     let _first = open(&path);
-    let refused = Disk::open(&path, HISTORY).unwrap_err().to_string();
+    let refused = Disk::open(&path).unwrap_err().to_string();
     assert!(refused.contains("state.redb: another process uses it: end that first"), "{refused}");
 }
 
@@ -116,20 +125,23 @@ fn what_is_no_database_is_left_as_it_is_and_says_so() {
     let (_directory, path) = place();
     let text = "apiVersion: v1\n".repeat(2_000);
     fs::write(&path, &text).unwrap();
-    let refused = Disk::open(&path, HISTORY).unwrap_err().to_string();
-    assert!(refused.contains("state.redb: "), "{refused}");
+    let refused = Disk::open(&path).unwrap_err().to_string();
+    assert!(
+        refused.contains("state.redb: it is damaged (") && refused.contains("put a backup in its place"),
+        "{refused}"
+    );
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
 }
 
 #[test]
 fn a_file_of_a_later_program_is_not_touched() {
     let (_directory, path) = place();
-    let disk = Disk::open(&path, HISTORY).unwrap();
+    let disk = Disk::open(&path).unwrap();
     let write = disk.begin().unwrap();
     write.open_table(META).unwrap().insert("format", 7).unwrap();
     write.commit().unwrap();
     drop(disk);
-    let refused = Disk::open(&path, HISTORY).unwrap_err().to_string();
+    let refused = Disk::open(&path).unwrap_err().to_string();
     assert!(refused.contains("has format 7 and this program knows 1: use the program that wrote it"), "{refused}");
 }
 
@@ -155,25 +167,64 @@ fn a_backup_has_everything_and_whoever_watched_what_came_after_it_begins_anew() 
     assert_eq!((again.list(&configmaps(), None), again.revision()), (held, revision), "it leaps once");
 }
 
+/// The second time it began where it had the first time, and who had watched in between waited in vain.
+#[test]
+fn a_backup_that_is_put_back_twice_repeats_no_revision() {
+    let (directory, path) = place();
+    let mut store = open(&path);
+    act(&mut store, "a", Some("saved"));
+    let copy = Disk::image(&store.saved()).unwrap();
+    let put_back = |name: &str, minutes| {
+        let path = directory.path().join(name);
+        fs::write(&path, &copy).unwrap();
+        open_at(&path, now() + SignedDuration::from_mins(minutes))
+    };
+    let mut first = put_back("first.redb", 1);
+    for number in 0..20 {
+        act(&mut first, "b", Some(&number.to_string()));
+    }
+    let watched = first.revision();
+    let second = put_back("second.redb", 2);
+    assert!(second.revision() > watched, "{} was watched, and it begins at {}", watched, second.revision());
+    assert!(matches!(second.journal().after(watched), Err(OutOfReach::Compacted { .. })));
+    let early = put_back("early.redb", -1_000_000_000 / 60);
+    assert!(early.revision() > store.revision() + 1_000_000, "a wrong clock is no reason to begin where others were");
+}
+
+#[test]
+fn what_need_not_be_kept_any_more_is_not_in_the_file() {
+    let (_directory, path) = place();
+    let mut disk = Disk::open(&path).unwrap();
+    for (revision, since) in [(2, 0), (3, 0), (4, 0), (5, 3)] {
+        let after = Arc::new(Record::new(&json!(revision), revision));
+        let key = Key::new("default", revision.to_string());
+        let entry = Entry { revision, resource: configmaps(), key, change: Change::Added { after } };
+        disk.commit(&entry, since).unwrap();
+    }
+    let saved = disk.load().unwrap();
+    assert_eq!(saved.journal.iter().map(|entry| entry.revision).collect::<Vec<_>>(), [4, 5]);
+    assert_eq!(saved.objects.len(), 4);
+}
+
 #[test]
 fn another_file_in_the_place_of_one_that_failed_is_not_written_to() {
     let (directory, path) = place();
     let (other, away) = (directory.path().join("other.redb"), directory.path().join("away.redb"));
     act(&mut open(&other), "theirs", Some("theirs"));
-    let mut disk = Disk::open(&path, HISTORY).unwrap();
+    let mut disk = Disk::open(&path).unwrap();
     let entry = |revision| {
         let after = Arc::new(Record::new(&json!("ours"), revision));
         Entry { revision, resource: configmaps(), key: Key::new("default", "ours"), change: Change::Added { after } }
     };
-    disk.commit(&entry(5)).unwrap();
+    disk.commit(&entry(5), 0).unwrap();
     // As after a write that failed.
     disk.database = None;
     fs::rename(&path, &away).unwrap();
-    assert!(disk.commit(&entry(6)).is_err(), "there is no file");
+    assert!(disk.commit(&entry(6), 0).is_err(), "there is no file");
     assert!(!path.exists(), "none is made in its place");
     fs::copy(&other, &path).unwrap();
-    let refused = disk.commit(&entry(6)).unwrap_err().to_string();
+    let refused = disk.commit(&entry(6), 0).unwrap_err().to_string();
     assert!(refused.contains("is not the file that was open: put that one back"), "{refused}");
     fs::rename(&away, &path).unwrap();
-    disk.commit(&entry(6)).unwrap();
+    disk.commit(&entry(6), 0).unwrap();
 }

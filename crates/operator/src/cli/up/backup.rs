@@ -1,18 +1,26 @@
 //! `hyperfleet up backup`: everything as it is now, in a new file, while the server runs or not.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use apiserver::store::{Disk, Saved, Storage as _};
 use clap::{Arg, ArgMatches, Command, value_parser};
+use tokio::time::Instant;
 
 use super::directory;
 use super::folder::Folder;
 use crate::print;
 use crate::single::backup::ask;
+
+/// How long a server may take to start, and to end.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Between two looks at whether it has.
+const PAUSE: Duration = Duration::from_millis(100);
 
 const LONG_ABOUT: &str = "Write everything as it is at this moment into a new file: every object, Secrets included.
 
@@ -36,26 +44,40 @@ pub(super) fn command() -> Command {
 pub(super) async fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     let directory = matches.get_one::<PathBuf>("data-dir").context("--data-dir is missing")?;
     let file = matches.get_one::<PathBuf>("file").context("FILE is missing")?;
-    ensure!(fs::exists(directory)?, "there is no data directory {}", directory.display());
-    let folder = Folder::open(directory)?;
+    let folder = Folder::at(directory)?;
     ensure!(!fs::exists(file)?, "{} exists already: name a file that does not", file.display());
-    let bytes = match ask(&folder.socket()).await {
-        Ok(bytes) => bytes,
-        // Nobody listens: nobody runs.
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
-            ensure!(
-                fs::exists(folder.state())?,
-                "{} holds no state.redb: nothing was ever kept in it",
-                directory.display()
-            );
-            Disk::image(&Disk::open(&folder.state(), crate::single::HISTORY)?.load()?)?
-        }
-        Err(error) => return Err(error).context("the running server gives no backup"),
-    };
+    let bytes = take(&folder).await?;
     write(file, &bytes).with_context(|| format!("{} cannot be written", file.display()))?;
-    let Saved { revision, objects, .. } = Disk::open(file, 0)?.load()?;
+    let Saved { revision, objects, .. } = Disk::open(file)?.load()?;
     let (count, shown) = (objects.len(), file.display());
     Ok(print::out(&format!("{shown} holds {count} objects as they were at revision {revision}\n"))?)
+}
+
+/// Everything as it is: from the server, or from its file if nobody runs. Who has the file and does not answer is about to
+/// start, or to end.
+async fn take(folder: &Folder) -> anyhow::Result<Vec<u8>> {
+    let (state, begun) = (folder.state(), Instant::now());
+    loop {
+        match ask(&folder.socket()).await {
+            Ok(bytes) => return Ok(bytes),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {}
+            Err(error) => return Err(error).context("the running server gives no backup"),
+        }
+        ensure!(fs::exists(&state)?, "{} holds no state.redb: nothing was ever kept in it", folder.path.display());
+        if begun.elapsed() > PATIENCE || !taken(&state)? {
+            return Ok(Disk::image(&Disk::open(&state)?.load()?)?);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Whether a process has the file open.
+fn taken(path: &Path) -> std::io::Result<bool> {
+    match File::open(path)?.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
 }
 
 /// Writes a new file that only its owner reads; a part of one is removed again.

@@ -20,6 +20,12 @@ pub(super) struct Folder {
 }
 
 impl Folder {
+    /// The directory at `path`, which is there and stays as it is.
+    pub(super) fn at(path: &Path) -> anyhow::Result<Self> {
+        let path = fs::canonicalize(path).with_context(|| format!("there is no data directory {}", path.display()))?;
+        Ok(Self { path })
+    }
+
     /// The directory at `path`, made if it is missing.
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
         let at = path.display();
@@ -100,6 +106,16 @@ mod tests {
             Folder::open(&path).unwrap();
             assert_eq!(mode(&path), 0o700);
         }
+    }
+
+    #[test]
+    fn a_directory_that_is_only_looked_into_is_not_made_and_not_closed() {
+        let place = tempfile::tempdir().unwrap();
+        fs::set_permissions(place.path(), Permissions::from_mode(0o755)).unwrap();
+        Folder::at(place.path()).unwrap();
+        assert_eq!(mode(place.path()), 0o755);
+        assert!(Folder::at(&place.path().join("missing")).is_err());
+        assert!(!place.path().join("missing").exists());
     }
 
     #[test]

@@ -9,10 +9,10 @@ use super::*;
 
 /// A disk in memory that takes so many changes, and from then on none until it is mended.
 #[derive(Clone, Debug, Default)]
-struct Ground(Arc<Mutex<Soil>>);
+pub(super) struct Ground(Arc<Mutex<Soil>>);
 
 #[derive(Debug, Default)]
-struct Soil {
+pub(super) struct Soil {
     bytes: Vec<u8>,
     left: Option<usize>,
     refused: usize,
@@ -20,16 +20,20 @@ struct Soil {
 
 impl Ground {
     fn store(&self) -> Store {
-        Store::open(Box::new(self.disk()), HISTORY).unwrap()
+        Store::open(Box::new(self.disk().unwrap()), HISTORY, now()).unwrap()
     }
 
-    fn disk(&self) -> Disk {
+    pub(super) fn disk(&self) -> Result<Disk, StorageError> {
         let ground = self.clone();
-        let open = move |_| Database::builder().set_cache_size(CACHE).create_with_backend(ground.clone());
-        Disk::over(Path::new("ground"), HISTORY, Box::new(open)).unwrap()
+        let open = move || Database::builder().set_cache_size(CACHE).create_with_backend(ground.clone());
+        Disk::over(Path::new("ground"), Box::new(open))
     }
 
-    fn breaks_after(&self, changes: Option<usize>) {
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        self.0.lock().unwrap().bytes.clone()
+    }
+
+    pub(super) fn breaks_after(&self, changes: Option<usize>) {
         self.0.lock().unwrap().left = changes;
     }
 
@@ -95,7 +99,7 @@ fn whatever_write_fails_nothing_acknowledged_is_lost_and_nothing_refused_is_kept
     let mut failures = 0;
     for changes in 0.. {
         let ground = Ground::default();
-        let (mut store, mut memory) = (ground.store(), Store::open(Box::new(Memory), HISTORY).unwrap());
+        let (mut store, mut memory) = (ground.store(), Store::open(Box::new(Memory), HISTORY, now()).unwrap());
         let both = |store: &mut Store, memory: &mut Store, name: &str, text: &str| {
             let taken = try_to(store, name, text);
             assert!(!taken || try_to(memory, name, text));
@@ -141,14 +145,15 @@ fn whole() -> (TempDir, PathBuf, Vec<u8>, Vec<String>) {
 /// Opens a damaged file: it must say so and leave it, or everything must be there.
 pub(super) fn judge(path: &Path, harmed: &[u8], held: &[String], how: &str) -> bool {
     fs::write(path, harmed).unwrap();
-    let opened = Disk::open(path, HISTORY).and_then(|disk| Store::open(Box::new(disk), HISTORY));
+    let opened = Disk::open(path).and_then(|disk| Store::open(Box::new(disk), HISTORY, now()));
     match opened {
         Ok(store) => {
             assert!(told(&store) == held, "{how}: something else is there");
             false
         }
         Err(error) => {
-            assert!(error.to_string().contains("state.redb: "), "{error}");
+            let told = error.to_string();
+            assert!(told.contains("state.redb: ") && told.contains("put a backup in its place"), "{how}: {told}");
             assert!(fs::read(path).unwrap() == harmed, "{how}: the damaged file was changed");
             true
         }

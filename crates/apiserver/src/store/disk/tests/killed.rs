@@ -1,6 +1,8 @@
 //! Files of processes that were killed: no damage by themselves, and damaged ones are noticed as others are.
 
-use super::harm::judge;
+use super::harm::{Ground, judge};
+use std::io::Write as _;
+
 use super::*;
 
 const PAGE: usize = 4_096;
@@ -103,4 +105,53 @@ fn a_damaged_page_after_a_kill_is_noticed_or_was_not_used() {
         stale += usize::from(left.notices(&format!("old page {page}"), |bytes| bytes[range].copy_from_slice(old)));
     }
     assert!(zeros > 0 && stale > 0, "noticed: {zeros} pages of zeros and {stale} old ones");
+}
+
+/// A file of the first start that was begun and no more could not be opened by any later one.
+#[test]
+fn a_first_start_that_is_killed_anywhere_does_not_stop_the_second() {
+    let mut killed = 0;
+    for changes in 0.. {
+        let ground = Ground::default();
+        ground.breaks_after(Some(changes));
+        let ended = ground.disk();
+        let whole = ended.is_ok();
+        let (_directory, path) = place();
+        let begun = first::make(&path, |file| {
+            (&file).write_all(&ground.bytes()).unwrap();
+            ended.and_then(|_| Err(StorageError("killed before it has its name".to_owned())))
+        });
+        assert!(begun.is_err());
+        let mut store = open(&path);
+        act(&mut store, "a", Some("one"));
+        let held = told(&store);
+        drop(store);
+        assert_eq!(told(&open(&path)), held, "after a kill at change {changes}");
+        killed += 1;
+        if whole {
+            break;
+        }
+    }
+    assert!(killed > 5, "only {killed} moments to be killed at");
+}
+
+#[test]
+fn a_first_start_that_is_killed_when_the_file_has_its_name_does_not_stop_the_second() {
+    let ground = Ground::default();
+    let _open = ground.disk().unwrap();
+    let (_directory, path) = place();
+    fs::write(&path, ground.bytes()).unwrap();
+    act(&mut open(&path), "a", Some("one"));
+}
+
+#[test]
+fn two_first_starts_do_not_share_a_file() {
+    let (_directory, path) = place();
+    let begun = first::make(&path, |file| {
+        let refused = Disk::open(&path).unwrap_err().to_string();
+        assert!(refused.contains("state.redb: another process uses it: end that first"), "{refused}");
+        Disk::over(&path, Box::new(move || Disk::of(file.try_clone()?)))
+    });
+    begun.unwrap();
+    drop(open(&path));
 }
