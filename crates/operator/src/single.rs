@@ -48,7 +48,7 @@ const NEWS: Duration = Duration::from_hours(1);
 /// How often old events are looked for.
 const SWEEP: Duration = Duration::from_mins(1);
 
-/// Events that are removed at a time, so that nobody waits for all of them.
+/// Events that are removed before the next are looked for.
 const SWEPT: usize = 500;
 
 /// What a cluster of one is started with.
@@ -61,7 +61,8 @@ pub struct Options {
     pub history: usize,
     /// Where kubectl finds it; port 0 is any that is free.
     pub listen: SocketAddr,
-    /// Names and addresses it is called by beside the one it listens on. The first one is that of the kubeconfig.
+    /// Names and addresses it is called by beside the one it listens on. The first one is that of the kubeconfig, unless only
+    /// this machine is listened to.
     pub names: Vec<String>,
     /// Its authority, and what its clients prove themselves with.
     pub keys: Keys,
@@ -101,14 +102,14 @@ pub enum SingleError {
         source: std::io::Error,
     },
     /// A file of keys does not hold what it should.
-    #[error("{} is damaged ({what}): restore it from a backup, or remove {} to have new keys made", path.display(), folder.display())]
+    #[error("{} is damaged ({what}): put a copy of it in its place, or remove it to have a new one made; {cost}", path.display())]
     Damaged {
         /// Which.
         path: PathBuf,
-        /// Where all of them are.
-        folder: PathBuf,
         /// What is wrong.
         what: &'static str,
+        /// What no longer works with a new one.
+        cost: &'static str,
     },
     /// A certificate cannot be made.
     #[error("its certificate cannot be made")]
@@ -148,7 +149,7 @@ impl Single {
         let operator = furnish::furnish(&Client::new(server.door(User::admin()), "default")).await?;
         server.listen(listener, tls, tasks).map_err(refused)?;
         sweep(&server, clock, tasks);
-        let name = names.into_iter().next().unwrap_or_else(|| near(address.ip()).to_string());
+        let name = called(names, address.ip());
         let Keys { certificate: authority, token, .. } = keys;
         Ok(Self { server, address, name, authority, token, operator })
     }
@@ -205,7 +206,7 @@ fn sweep(server: &ApiServer, clock: Clock, tasks: &Tasks) {
         let sweeping = async {
             loop {
                 tokio::time::sleep(SWEEP).await;
-                server.expire_events(clock.now() - NEWS, SWEPT).await;
+                while server.expire_events(clock.now() - NEWS, SWEPT).await == SWEPT {}
             }
         };
         tokio::select! {
@@ -223,6 +224,13 @@ fn own_names(ip: IpAddr) -> Vec<String> {
         names.push(ip.to_string());
     }
     names
+}
+
+/// What clients call it by: the first of its names, or its address if nobody would be there under that name.
+fn called(names: Vec<String>, ip: IpAddr) -> String {
+    let here = |name: &String| name == "localhost" || name.parse() == Ok(ip);
+    let name = names.into_iter().next().filter(|name| !ip.is_loopback() || here(name));
+    name.unwrap_or_else(|| near(ip).to_string())
 }
 
 /// The address by which this machine reaches what listens on `ip`.

@@ -57,6 +57,7 @@ async fn it_says_what_to_do_next_and_nobody_else_reads_its_files() {
     for words in [
         format!("is up at https://localhost:{}", home.port()),
         format!("export KUBECONFIG={}", home.path().join("kubeconfig").display()),
+        format!("kubectl     from this machine only; --listen 0.0.0.0:{} ", home.port()),
         format!("VMs         call https://localhost:{port}"),
         format!("hyperfleet up backup --data-dir {} FILE", home.path().display()),
     ] {

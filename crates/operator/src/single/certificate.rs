@@ -56,18 +56,26 @@ pub(super) fn issuer(key: KeyPair) -> Issuer<'static, KeyPair> {
 
 /// Whether the certificate, in PEM, is that of this key: clients who trust it take what the key signs.
 pub(super) fn belong(certificate: &str, key: &KeyPair, now: Timestamp) -> bool {
-    let belong = || -> Option<()> {
-        let provider = Arc::new(aws_lc_rs::default_provider());
+    let belong = || -> Option<bool> {
         let issuer = issuer(KeyPair::from_pem(&key.serialize_pem()).ok()?);
-        let shown = leaf(&issuer, &["localhost".to_owned()], &provider, now).ok()?;
+        let shown = leaf(&issuer, &["localhost".to_owned()], &aws_lc_rs::default_provider(), now).ok()?;
+        Some(trusts(certificate, &shown.certified, now))
+    };
+    belong().unwrap_or(false)
+}
+
+/// Whether who trusts the authority, in PEM, takes what is shown for `localhost`.
+fn trusts(authority: &str, shown: &CertifiedKey, now: Timestamp) -> bool {
+    let trusts = || -> Option<()> {
         let mut roots = RootCertStore::empty();
-        roots.add(CertificateDer::from_pem_slice(certificate.as_bytes()).ok()?).ok()?;
+        roots.add(CertificateDer::from_pem_slice(authority.as_bytes()).ok()?).ok()?;
+        let provider = Arc::new(aws_lc_rs::default_provider());
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build().ok()?;
         let name = ServerName::try_from("localhost").ok()?;
         let at = UnixTime::since_unix_epoch(since_epoch(now));
-        verifier.verify_server_cert(shown.certified.cert.first()?, &[], &name, &[], at).ok().map(|_| ())
+        verifier.verify_server_cert(shown.cert.first()?, &[], &name, &[], at).ok().map(|_| ())
     };
-    belong().is_some()
+    trusts().is_some()
 }
 
 /// Whether an authority that ends then should be made anew.
@@ -87,8 +95,7 @@ pub(super) fn tls(
     clock: Clock,
 ) -> Result<Arc<ServerConfig>, CertificateError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let first = leaf(&issuer, &names, &provider, clock.now())?;
-    let leaves = Leaves { issuer, names, clock, provider: Arc::clone(&provider), current: Mutex::new(first) };
+    let leaves = Leaves::new(issuer, names, clock, Arc::clone(&provider))?;
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
@@ -119,9 +126,26 @@ impl std::fmt::Debug for Leaves {
 
 impl ResolvesServerCert for Leaves {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.shown())
+    }
+}
+
+impl Leaves {
+    fn new(
+        issuer: Issuer<'static, KeyPair>,
+        names: Vec<String>,
+        clock: Clock,
+        provider: Arc<CryptoProvider>,
+    ) -> Result<Self, CertificateError> {
+        let current = Mutex::new(leaf(&issuer, &names, &provider, clock.now())?);
+        Ok(Self { issuer, names, clock, provider, current })
+    }
+
+    /// The certificate for whoever comes now. One from the future of a clock that was put right may not be valid yet.
+    fn shown(&self) -> Arc<CertifiedKey> {
         let now = self.clock.now();
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if now.duration_since(current.made) >= LEAF_AGE {
+        if now < current.made || now.duration_since(current.made) >= LEAF_AGE {
             match leaf(&self.issuer, &self.names, &self.provider, now) {
                 Ok(leaf) => *current = leaf,
                 Err(error) => {
@@ -129,7 +153,7 @@ impl ResolvesServerCert for Leaves {
                 }
             }
         }
-        Some(Arc::clone(&current.certified))
+        Arc::clone(&current.certified)
     }
 }
 
@@ -143,4 +167,29 @@ fn leaf(
     valid(&mut params, now, LEAF_LIFE);
     let (certificate, key) = signing::signed::<CertificateError>(&params, issuer, provider)?;
     Ok(Leaf { certified: signing::shown(vec![certificate], key), made: now })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_leaf_is_made_anew_in_time_and_when_the_clock_goes_back() {
+        let (clock, hands) = Clock::with_hands(start());
+        let (authority, key) = authority(clock.now()).unwrap();
+        let names = vec!["localhost".to_owned()];
+        let leaves = Leaves::new(issuer(key), names, clock, Arc::new(aws_lc_rs::default_provider())).unwrap();
+        let mut shown = leaves.shown();
+        for (days, anew) in [(1, false), (59, false), (61, true), (300, true), (299, true), (0, true), (30, false)] {
+            hands.turn(SignedDuration::from_hours(24 * days) - (clock.now().duration_since(start())));
+            let now = leaves.shown();
+            assert_eq!(now.cert != shown.cert, anew, "on day {days}");
+            assert!(trusts(&authority, &now, clock.now()), "nobody believes it on day {days}");
+            shown = now;
+        }
+    }
+
+    fn start() -> Timestamp {
+        Timestamp::from_second(1_800_000_000).unwrap()
+    }
 }

@@ -89,7 +89,11 @@ fn authority(folder: &Path, now: Timestamp) -> Result<(String, KeyPair, bool), S
 }
 
 fn damaged(folder: &Path, name: &str, what: &'static str) -> SingleError {
-    SingleError::Damaged { path: folder.join(name), folder: folder.to_owned(), what }
+    let cost = match name {
+        ACCOUNTS => "tokens of ServiceAccounts do not work any more then",
+        _ => "copies of the kubeconfig do not work any more then",
+    };
+    SingleError::Damaged { path: folder.join(name), what, cost }
 }
 
 fn read(folder: &Path, name: &str) -> Result<Option<String>, SingleError> {

@@ -25,11 +25,15 @@ async fn start(names: &[&str], tasks: &Tasks) -> Single {
 }
 
 async fn start_at(clock: Clock, names: &[&str], tasks: &Tasks) -> Single {
+    listen_at("127.0.0.1:0", clock, names, tasks).await
+}
+
+async fn listen_at(address: &str, clock: Clock, names: &[&str], tasks: &Tasks) -> Single {
     let options = Options {
         clock,
         storage: Box::new(Memory),
         history: HISTORY,
-        listen: "127.0.0.1:0".parse().unwrap(),
+        listen: address.parse().unwrap(),
         names: names.iter().map(|name| (*name).to_owned()).collect(),
         keys: Keys::fresh(clock.now()).unwrap(),
     };
@@ -50,6 +54,28 @@ async fn its_kubeconfig_lets_an_administrator_in_over_tls() {
     let client = outside(&single.kubeconfig()).await;
     let definitions: Api<CustomResourceDefinition> = Api::all(client);
     assert_eq!(definitions.list(&ListParams::default()).await.unwrap().items.len(), api::crds().len());
+    tasks.shutdown(Duration::from_secs(10)).await.unwrap();
+}
+
+/// What the guide told people to do wrote a kubeconfig that could not connect.
+#[tokio::test]
+async fn a_name_at_which_nobody_listens_is_not_in_the_kubeconfig() {
+    let tasks = Tasks::new();
+    for (listen, name, called) in [
+        ("127.0.0.1:0", "192.168.1.10", "127.0.0.1"),
+        ("127.0.0.1:0", "ci.example.org", "127.0.0.1"),
+        ("127.0.0.1:0", "127.0.0.2", "127.0.0.1"),
+        ("127.0.0.1:0", "localhost", "localhost"),
+        ("0.0.0.0:0", "ci.example.org", "ci.example.org"),
+    ] {
+        let single = listen_at(listen, Clock::system(), &[name], &tasks).await;
+        let url = format!("https://{called}:{}", single.address().port());
+        assert_eq!(single.url(), url, "{listen} as {name}");
+        assert!(single.kubeconfig().contains(&url), "{}", single.kubeconfig());
+        if called == "127.0.0.1" {
+            outside(&single.kubeconfig()).await.apiserver_version().await.unwrap();
+        }
+    }
     tasks.shutdown(Duration::from_secs(10)).await.unwrap();
 }
 
@@ -107,5 +133,22 @@ async fn events_are_gone_after_an_hour() {
     assert!(events.get_opt("old").await.unwrap().is_some());
     tokio::time::sleep(3 * SWEEP).await;
     assert!(events.get_opt("old").await.unwrap().is_none());
+    tasks.shutdown(Duration::from_secs(10)).await.unwrap();
+}
+
+/// At most five hundred went in a minute, however many came.
+#[tokio::test(start_paused = true)]
+async fn more_old_events_than_go_at_a_time_are_gone_too() {
+    let tasks = Tasks::new();
+    let clock = Clock::starting_at("2026-11-17T00:00:00Z".parse().unwrap());
+    let single = start_at(clock, &[], &tasks).await;
+    let events: Api<Event> = Api::default_namespaced(single.admin());
+    for number in 0..2 * SWEPT + 1 {
+        let event =
+            json!({ "metadata": { "name": format!("old-{number}") }, "involvedObject": { "namespace": "default" } });
+        events.create(&PostParams::default(), &serde_json::from_value(event).unwrap()).await.unwrap();
+    }
+    tokio::time::sleep(NEWS + 2 * SWEEP).await;
+    assert_eq!(events.list(&ListParams::default()).await.unwrap().items.len(), 0);
     tasks.shutdown(Duration::from_secs(10)).await.unwrap();
 }

@@ -27,6 +27,12 @@ pub(super) fn steps(single: &Single, folder: &Folder, effective: &Effective, ren
         "" => "cannot call yet: start with --advertise and the address that they reach this machine at".to_owned(),
         advertised => format!("call {advertised}"),
     };
+    let reach = if single.address().ip().is_loopback() {
+        let port = single.address().port();
+        format!("kubectl     from this machine only; --listen 0.0.0.0:{port} --advertise NAME opens it to others\n")
+    } else {
+        String::new()
+    };
     let warning = if renewed {
         "The authority of the API would have ended within a year and was made anew: copies of the old kubeconfig do not work any more.\n\n"
     } else {
@@ -35,7 +41,7 @@ pub(super) fn steps(single: &Single, folder: &Folder, effective: &Effective, ren
     format!(
         "HyperFleet {VERSION} is up at {url}; everything it knows is in {path}\n\n\
          {warning}  export KUBECONFIG={}\n  kubectl get runnerpools,runnerjobs,machineclaims -A\n\n\
-         VMs         {machines}\n\
+         {reach}VMs         {machines}\n\
          webhooks    {}\n\
          console     {}\n\
          backup      hyperfleet up backup --data-dir {path} FILE\n\n",

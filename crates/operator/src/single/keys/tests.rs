@@ -58,13 +58,23 @@ fn only_their_owner_reads_them() {
 
 #[test]
 fn a_damaged_file_is_named_and_left_as_it_is() {
-    for name in [CERTIFICATE, KEY, TOKEN, ACCOUNTS] {
+    let (kubeconfig, accounts) = ("copies of the kubeconfig", "tokens of ServiceAccounts");
+    for (name, lost) in [(CERTIFICATE, kubeconfig), (KEY, kubeconfig), (TOKEN, kubeconfig), (ACCOUNTS, accounts)] {
         let (_directory, folder) = place();
-        Keys::load_or_make(&folder, now()).unwrap();
+        let first = Keys::load_or_make(&folder, now()).unwrap();
         fs::write(folder.join(name), "half").unwrap();
         let refused = Keys::load_or_make(&folder, now()).err().unwrap().to_string();
-        assert!(refused.contains(name) && refused.contains("is damaged") && refused.contains("backup"), "{refused}");
+        let said = format!("{} is damaged (", folder.join(name).display());
+        assert!(refused.starts_with(&said) && refused.contains("or remove it to have a new one made"), "{refused}");
+        assert!(refused.ends_with(&format!("; {lost} do not work any more then")), "{refused}");
         assert_eq!(fs::read_to_string(folder.join(name)).unwrap(), "half");
+        fs::remove_file(folder.join(name)).unwrap();
+        let new = Keys::load_or_make(&folder, now()).unwrap();
+        let same = (
+            new.certificate == first.certificate && new.token.expose_secret() == first.token.expose_secret(),
+            new.accounts.expose_secret() == first.accounts.expose_secret(),
+        );
+        assert_eq!(same, (lost == accounts, lost == kubeconfig), "{name}: something else was lost");
     }
 }
 
