@@ -398,6 +398,12 @@ fn pools() -> Vec<Broken> {
             clinic.pool_of("second", &["other"], json!({ "namespace": "infra", "name": "small" })).await;
         }, Broken, "HypervisorMachineTemplate infra/small does not allow namespace default",
             "kubectl -n infra edit hypervisormachinetemplate small    # spec.allowedNamespaces"),
+        row!("pool with a template that may not be looked at", clinic {
+            clinic.template_of_others("infra", "small").await;
+            clinic.pool_of("second", &["other"], json!({ "namespace": "infra", "name": "small" })).await;
+            clinic.asked_by_eve(KINDS, &["github-credentials", "proxmox-credentials"]).await;
+        }, Unknown, "not checked: HypervisorMachineTemplate infra/small of spec.templateRef", "kubectl -n infra get")
+        .beside(UNREAD),
         row!("labels served twice", clinic {
             clinic.pool("second", &["LINUX"]).await;
         }, Advice, "it serves the same labels as RunnerPool linux", "give spec.labels one that the other has not"),
