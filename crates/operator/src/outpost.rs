@@ -147,11 +147,11 @@ impl Outposts {
         each(sources, &parts.tasks, "outpost", move |key, life| keeper::run(keeper.clone(), key, life));
         let follower = outposts.clone();
         sources.subscribe(move |change| {
-            let meant = |entry: Option<&Entry<RunnerSource>>| {
+            let wanted = |entry: Option<&Entry<RunnerSource>>| {
                 let source = entry?.readable()?;
                 Some((source.metadata.generation, source.annotations().contains_key(HOLD)))
             };
-            if meant(change.before) != meant(change.after) {
+            if wanted(change.before) != wanted(change.after) {
                 follower.poke(change.key);
             }
             true

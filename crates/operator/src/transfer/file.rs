@@ -73,13 +73,8 @@ pub enum FileError {
     #[error("{0}")]
     Refused(String, #[source] io::Error),
     /// It is no YAML.
-    #[error("document {number} of the file cannot be read: {why}")]
-    Unreadable {
-        /// Which of them, from 1.
-        number: usize,
-        /// What is wrong.
-        why: String,
-    },
+    #[error("document {0} of the file is no YAML: it is not complete, or was changed. Export again")]
+    Unreadable(usize),
     /// It is something else.
     #[error("this is no export of `hyperfleet export`: it does not begin with ConfigMap {NAME}")]
     Other,
@@ -148,7 +143,7 @@ impl Export {
         let mut documents = Vec::new();
         for (number, document) in split(text).into_iter().enumerate() {
             // Not the parser's own words: they would show what is around the mistake, which may be secret.
-            let unreadable = || FileError::Unreadable { number: number + 1, why: "it is no YAML".to_owned() };
+            let unreadable = || FileError::Unreadable(number + 1);
             documents.push(object(&document).ok_or_else(unreadable)?);
         }
         let mut documents = documents.into_iter();
@@ -172,7 +167,8 @@ impl Export {
                 Some(kind) if kind == SECRET => export.secrets.push(document),
                 Some(kind) if KINDS.contains(&kind.as_str()) => export.objects.push(document),
                 Some(kind) => return Err(FileError::Strange(number + 2, kind)),
-                None => return Err(FileError::Strange(number + 2, "it has no kind, name and namespace".to_owned())),
+                // Half of one.
+                None => return Err(FileError::Changed),
             }
         }
         let rank = |object: &Value| KINDS.iter().position(|kind| object["kind"] == *kind);
