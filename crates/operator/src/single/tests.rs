@@ -143,7 +143,7 @@ async fn more_old_events_than_go_at_a_time_are_gone_too() {
     let clock = Clock::starting_at("2026-11-17T00:00:00Z".parse().unwrap());
     let single = start_at(clock, &[], &tasks).await;
     let events: Api<Event> = Api::default_namespaced(single.admin());
-    for number in 0..2 * SWEPT + 1 {
+    for number in 0..=2 * SWEPT {
         let event =
             json!({ "metadata": { "name": format!("old-{number}") }, "involvedObject": { "namespace": "default" } });
         events.create(&PostParams::default(), &serde_json::from_value(event).unwrap()).await.unwrap();
