@@ -92,10 +92,12 @@ pub struct Candidate {
 /// What can be done to a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Ask the platform to start the job again. A platform that has done so already, or is at it, is fine.
+    /// Ask the platform to start the job again, unless it has begun since it ended then.
     Rerun {
         /// The platform's key.
         key: String,
+        /// When it ended.
+        ended: Timestamp,
     },
     /// Delete the object.
     Forget,
@@ -104,7 +106,7 @@ pub enum Step {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Rerun { key } => write!(f, "ask the platform to start job {key} again"),
+            Self::Rerun { key, ended: _ } => write!(f, "ask the platform to start job {key} again"),
             Self::Forget => f.write_str("forget the job"),
         }
     }

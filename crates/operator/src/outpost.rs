@@ -36,6 +36,7 @@ use fleet::job::Tells;
 use fleet::pool::Heard;
 use fleet::source;
 use http::HeaderMap;
+use jiff::Timestamp;
 use kube::{Client, ResourceExt};
 use providers::attestor::Attested;
 use providers::platform::{
@@ -322,9 +323,9 @@ impl Outpost {
         self.heed(self.link.platform.deregister(runner, mode).await)
     }
 
-    /// Asks for a job to be run again; [`Error::Unsupported`] where the platform has no way to ask.
-    pub async fn rerun(&self, key: &JobKey) -> Result<(), Error> {
-        self.heed(self.link.platform.rerun(key).await)
+    /// Asks for the job that ended then to be run again, unless it waits or has begun since.
+    pub async fn rerun(&self, key: &JobKey, ended: Timestamp) -> Result<(), Error> {
+        self.heed(self.link.platform.rerun(key, ended).await)
     }
 
     /// What a delivery says, if it is believed.

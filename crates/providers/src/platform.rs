@@ -105,8 +105,9 @@ pub trait Platform: Hook + Send + Sync {
     /// The registrations of the scope that carry the marker.
     fn registrations(&self, marker: &Marker) -> impl Future<Output = Result<Listing, Error>> + Send;
 
-    /// Asks for a job to be run again; [`Error::Unsupported`] where the platform has no way to ask.
-    fn rerun(&self, key: &JobKey) -> impl Future<Output = Result<(), Error>> + Send;
+    /// Asks for the job that ended then to be run again, unless it waits or has begun since. [`Error::Transient`] while the
+    /// platform would refuse because others of its run go on, [`Error::Unsupported`] where it has no way to ask.
+    fn rerun(&self, key: &JobKey, ended: Timestamp) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// The labels that runners of a pool with these labels have: its own and those that the platform expects of any.
     fn offered(&self, pool: &[String]) -> Vec<String>;

@@ -101,7 +101,7 @@ async fn a_job_is_the_same_one_by_hook_and_poll_from_the_queue_to_its_end_and_ag
     assert_eq!(ground.platform.state(&grant.runner).await, Ok(RunnerState::Gone), "one job, and the row is gone");
     assert_eq!(ground.platform.deregister(&grant.runner, Mode::IfIdle).await, Ok(Removal::Gone));
 
-    ground.platform.rerun(&queued.key).await.expect("it runs again");
+    ground.platform.rerun(&queued.key, ended.ended_at.expect("it says when")).await.expect("it runs again");
     let again = ground.only_job(JobState::Queued).await;
     assert_eq!((&again.key, again.queued_at), (&queued.key, None));
     for run in ground.server.unfinished_runs(&ground.repository).await {

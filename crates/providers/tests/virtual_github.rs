@@ -10,5 +10,7 @@ mod demand;
 mod limits;
 #[path = "virtual_github/queue.rs"]
 mod queue;
+#[path = "virtual_github/rerun.rs"]
+mod rerun;
 #[path = "virtual_github/world.rs"]
 mod world;

@@ -46,7 +46,7 @@ use tokio::time::Instant;
 use tower::{BoxError, Service};
 
 pub use actor::Desk;
-pub use crash::{CrashReport, Scenario, Side, crash_everywhere};
+pub use crash::{Broke, CRASH, CrashReport, ENOUGH, Point, Scenario, Side, crash_everywhere};
 pub use deed::{Deed, Nature, Object, Verb};
 pub use dice::Dice;
 pub use fault::Fault;

@@ -272,7 +272,8 @@ fn tell(observed: &Observed, pool: Option<&str>, word: Word, now: Timestamp) -> 
 }
 
 fn before_due(observed: &Observed, now: Timestamp) -> Next {
-    let due = observed.job.status.as_ref().and_then(pause);
+    // A pool may say the same of itself when the job's own pause is long over: who then looked again at once never stopped.
+    let due = observed.job.status.as_ref().and_then(pause).filter(|due| *due > now);
     due.map_or(Next::OnChange, |due| Next::at(due, now, Why::Deadline { what: "the next machine is made" }))
 }
 

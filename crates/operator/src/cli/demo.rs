@@ -84,6 +84,10 @@ pub(super) async fn run(matches: &ArgMatches) -> anyhow::Result<ExitCode> {
         None => None,
     };
     let jobs = matches.get_one::<u16>("jobs").copied().unwrap_or(20);
+    if let Some(fault) = fault.filter(|fault| usize::from(jobs) < fault.least()) {
+        print::note(&format!("--fault {fault} takes at least {} jobs: say --jobs {0} or more", fault.least()));
+        return Ok(ExitCode::from(2));
+    }
     let tempo = matches.get_one::<Tempo>("speed").copied().expect("the argument has a default");
     let flag = |name: &str| matches.get_flag(name);
     demo::run(Order { jobs: usize::from(jobs), fault, tempo, keep: flag("keep"), plain: flag("plain") }).await

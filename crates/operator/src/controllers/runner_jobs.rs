@@ -153,14 +153,10 @@ impl RunnerJobs {
         }
     }
 
-    async fn rerun(&self, job: &RunnerJob, key: &JobKey) -> Result<(), Fault> {
+    async fn rerun(&self, job: &RunnerJob, key: &JobKey, ended: Timestamp) -> Result<(), Fault> {
         let away = || Fault::new(Class::Unavailable, "rerun", "the job's source is not connected");
         let outpost = self.outposts.get(&job_source(job)).ok_or_else(away)?;
-        match outpost.rerun(key).await {
-            // It runs again already, or nobody knows whether it does: once is what was promised.
-            Ok(()) | Err(Error::Conflict { .. } | Error::UnknownOutcome { .. }) => Ok(()),
-            Err(error) => Err(error.fault("rerun")),
-        }
+        outpost.rerun(key, ended).await.map_err(|error| error.fault("rerun"))
     }
 
     /// Whether the node is gone that has the VM of a job's claim, as its cluster says.
@@ -260,10 +256,10 @@ impl Controller for RunnerJobs {
         let Some(Observed { job, .. }) = observed else { return Ok(()) };
         match step {
             Step::Forget => writer.delete(&**job).await,
-            Step::Rerun { key } => {
+            Step::Rerun { key, ended } => {
                 // Nobody asks twice because of an old view: what it is decided on must still be true.
                 writer.confirm(&**job).await?;
-                self.rerun(job, &JobKey::new(key)).await
+                self.rerun(job, &JobKey::new(key), ended).await
             }
         }
     }

@@ -52,8 +52,8 @@ faults! {
     DisksLeft = "disks-left", "the first three destroyed VMs leave their disks behind",
         "the disks are found and removed";
     /// A node goes down with all on it.
-    NodeDies = "node-dies", "node pve2 goes down with all its VMs, and comes back later",
-        "its jobs are lost; GitHub is asked to run them again, elsewhere";
+    NodeDies = "node-dies", "a node with a running job goes down with all its VMs, and comes back",
+        "its jobs are lost; GitHub is asked to run them again";
     /// A machine is switched off in the middle of its job.
     VmDies = "vm-dies", "two VMs are switched off in the middle of their jobs",
         "the loss is told, and GitHub is asked to run the jobs again";
@@ -84,6 +84,26 @@ impl Fault {
     /// The fault of this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|fault| fault.name() == name)
+    }
+
+    /// How many jobs there must be for all that is announced to happen.
+    pub(crate) const fn least(self) -> usize {
+        match self {
+            // Of three jobs the last is the first that fails, and the first that is told of by webhook.
+            Self::DisksLeft | Self::WebhooksLost | Self::JobsFail => 3,
+            Self::VmDies => 2,
+            Self::HypervisorAway
+            | Self::StorageFull
+            | Self::StorageLock
+            | Self::StartFails
+            | Self::AnswersLost
+            | Self::NodeDies
+            | Self::GuestHangs
+            | Self::RateLimited
+            | Self::PlatformErrors
+            | Self::SessionBreaks
+            | Self::OperatorRestarts => 1,
+        }
     }
 
     /// Whether the job of this number fails by itself.
@@ -127,6 +147,13 @@ mod tests {
             assert_eq!(Fault::named(fault.name()), Some(*fault));
         }
         assert!(listed().lines().all(|line| line.chars().count() <= 100), "{}", listed());
+    }
+
+    #[test]
+    fn with_as_many_jobs_as_it_takes_one_fails_and_with_fewer_none() {
+        let failing = |jobs: usize| (0..jobs).filter(|number| Fault::JobsFail.fails(*number)).count();
+        let least = Fault::JobsFail.least();
+        assert_eq!((failing(least), failing(least - 1)), (1, 0));
     }
 
     #[test]

@@ -24,16 +24,23 @@ struct Image {
     clock: Clock,
     /// How many of the next guests never get as far as their agent.
     dead: AtomicUsize,
+    /// How many have not.
+    hung: AtomicUsize,
 }
 
 impl Guests {
     pub(super) fn new(home: PathBuf, trust: PathBuf, clock: Clock) -> Self {
-        Self(Arc::new(Image { trust, home, clock, dead: AtomicUsize::new(0) }))
+        Self(Arc::new(Image { trust, home, clock, dead: AtomicUsize::new(0), hung: AtomicUsize::new(0) }))
     }
 
     /// So many of the VMs that start from now on hang at their boot.
     pub(super) fn hang(&self, count: usize) {
         self.0.dead.store(count, Ordering::Relaxed);
+    }
+
+    /// How many have hung so far.
+    pub(super) fn hung(&self) -> usize {
+        self.0.hung.load(Ordering::Relaxed)
     }
 
     /// What a started VM does.
@@ -47,8 +54,9 @@ impl Guests {
 
     /// A guest's life; its VM is off when it ends.
     async fn inhabit(&self, hardware: Hardware) {
-        let Image { trust, home, clock, dead } = &*self.0;
+        let Image { trust, home, clock, dead, hung } = &*self.0;
         if dead.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
+            hung.fetch_add(1, Ordering::Relaxed);
             return std::future::pending().await;
         }
         let disc = hardware.discs.iter().find_map(|(_, disc)| agent::seed::file(disc, protocol::FILE).ok());

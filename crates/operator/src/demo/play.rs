@@ -40,6 +40,8 @@ pub(super) struct Outcome {
     pub(super) after: Inventory,
     /// Jobs that did not end as they should, a line each.
     pub(super) wrong: Vec<String>,
+    /// How often the fault struck that was asked for.
+    pub(super) struck: Option<usize>,
 }
 
 /// Plays it all.
@@ -48,21 +50,23 @@ pub(super) async fn play(order: &Order, hand: &Hand<'_>) -> anyhow::Result<Outco
     (hand.say)(format!("examples {} and {} are applied", story::STORIES[0], story::STORIES[1]));
     apply(world).await?;
     ready(world).await?;
-    let before = Inventory::take(world);
+    let before = Inventory::take(world).await?;
     order.fault.into_iter().for_each(|fault| hand.before(fault));
     let runs = queue(order, world)?;
     (hand.say)(format!("{} jobs are queued at GitHub", runs.len()));
     let strikes = async {
-        if let Some(fault) = order.fault {
-            hand.strike(fault).await;
+        match order.fault {
+            Some(fault) => hand.strike(fault).await,
+            None => 0,
         }
     };
-    let (done, ()) = tokio::join!(done(order, &runs, world), strikes);
+    let (done, seen) = tokio::join!(done(order, &runs, world), strikes);
     done?;
     (hand.say)("all jobs are over; what was made for them is cleared away".to_owned());
-    let after = cleared(world, &before).await;
-    let wrong = wrong(order, &runs, last_attempts(world.github.jobs()));
-    Ok(Outcome { before, after, wrong })
+    let after = cleared(world, &before).await?;
+    let wrong = wrong(order, &runs, &world.github.jobs());
+    let struck = order.fault.map(|fault| hand.count(fault, seen));
+    Ok(Outcome { before, after, wrong, struck })
 }
 
 /// A person applies the examples.
@@ -160,12 +164,12 @@ async fn done(order: &Order, runs: &[u64], world: &World) -> anyhow::Result<()> 
 fn is_over(order: &Order, runs: &[u64], world: &World, job: &JobView) -> bool {
     let ended = job.completed.filter(|_| job.status == Status::Completed);
     let late = |ended: jiff::Timestamp| world.clock.now().duration_since(ended) > AGAIN;
-    ended.is_some_and(|ended| job.conclusion == Some(wanted(order, runs, job)) || late(ended))
+    ended.is_some_and(|ended| job.conclusion == Some(wanted(order, runs, job.run)) || late(ended))
 }
 
 /// How a job should end.
-fn wanted(order: &Order, runs: &[u64], job: &JobView) -> Conclusion {
-    let number = runs.iter().position(|run| *run == job.run);
+fn wanted(order: &Order, runs: &[u64], run: u64) -> Conclusion {
+    let number = runs.iter().position(|known| *known == run);
     let fails = number.zip(order.fault).is_some_and(|(number, fault)| fault.fails(number));
     if fails { Conclusion::Failure } else { Conclusion::Success }
 }
@@ -176,32 +180,83 @@ fn phases(world: &World) -> Vec<String> {
 }
 
 /// Waits until nothing is left; what there is then, or after all patience.
-async fn cleared(world: &World, before: &Inventory) -> Inventory {
-    let (mut since, mut seen) = (Instant::now(), Inventory::take(world));
+async fn cleared(world: &World, before: &Inventory) -> anyhow::Result<Inventory> {
+    let (mut since, mut seen) = (Instant::now(), Inventory::take(world).await?);
     loop {
-        let now = Inventory::take(world);
+        let now = Inventory::take(world).await?;
         if now.beside(before).is_empty() {
             sleep(CALM).await;
-            let again = Inventory::take(world);
+            let again = Inventory::take(world).await?;
             if again.beside(before).is_empty() {
-                return again;
+                return Ok(again);
             }
         }
         if now != seen {
             (since, seen) = (Instant::now(), now);
         }
         if since.elapsed() > PATIENCE {
-            return seen;
+            return Ok(seen);
         }
         sleep(GLANCE).await;
     }
 }
 
-/// Jobs that did not end as they should.
-fn wrong(order: &Order, runs: &[u64], jobs: Vec<JobView>) -> Vec<String> {
-    let judge = |job: JobView| {
-        let (wanted, how) = (wanted(order, runs, &job), job.conclusion.map_or("not over", Conclusion::as_str));
+/// What is not as it should be: each run that was queued has one job in its newest attempt, and there is no other run.
+fn wrong(order: &Order, runs: &[u64], jobs: &[JobView]) -> Vec<String> {
+    let judge = |(number, run): (usize, &u64)| {
+        let newest = jobs.iter().filter(|job| job.run == *run).map(|job| job.attempt).max();
+        let newest: Vec<&JobView> = jobs.iter().filter(|job| job.run == *run && Some(job.attempt) == newest).collect();
+        let [job] = newest[..] else {
+            return Some(format!("run {} should have one job at GitHub: it has {}", number + 1, newest.len()));
+        };
+        let (wanted, how) = (wanted(order, runs, *run), job.conclusion.map_or("not over", Conclusion::as_str));
         (job.conclusion != Some(wanted)).then(|| format!("{} should end with {}: {how}", job.name, wanted.as_str()))
     };
-    jobs.into_iter().filter(|job| runs.contains(&job.run)).filter_map(judge).collect()
+    let strange = jobs.iter().filter(|job| !runs.contains(&job.run));
+    let strange = strange.map(|job| format!("{} was not queued here", job.name));
+    runs.iter().enumerate().filter_map(judge).chain(strange).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::demo::Tempo;
+
+    fn job(run: u64, attempt: u64, conclusion: Conclusion) -> JobView {
+        let at = jiff::Timestamp::UNIX_EPOCH;
+        JobView {
+            id: run * 10 + attempt,
+            run,
+            attempt,
+            name: format!("build-{run}"),
+            repository: REPOSITORY.to_owned(),
+            status: Status::Completed,
+            conclusion: Some(conclusion),
+            runner: None,
+            created: at,
+            started: Some(at),
+            completed: Some(at),
+        }
+    }
+
+    fn well(run: u64) -> JobView {
+        job(run, 1, Conclusion::Success)
+    }
+
+    #[test]
+    fn every_run_is_judged_and_no_other_is_taken_for_one() {
+        let order = Order { jobs: 2, fault: None, tempo: Tempo::new(1.0).unwrap(), keep: false, plain: true };
+        let failed = |attempt| job(2, attempt, Conclusion::Failure);
+        let cases: [(Vec<JobView>, &[&str]); 6] = [
+            (vec![well(1), well(2)], &[]),
+            (vec![well(1), failed(1), job(2, 2, Conclusion::Success)], &[]),
+            (vec![well(1), failed(1)], &["build-2 should end with success: failure"]),
+            (vec![well(1)], &["run 2 should have one job at GitHub: it has 0"]),
+            (vec![well(1), well(2), well(2)], &["run 2 should have one job at GitHub: it has 2"]),
+            (vec![well(1), well(2), well(9)], &["build-9 was not queued here"]),
+        ];
+        for (jobs, told) in cases {
+            assert_eq!(wrong(&order, &[1, 2], &jobs), told, "{jobs:?}");
+        }
+    }
 }

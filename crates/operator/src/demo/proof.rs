@@ -1,5 +1,9 @@
 //! The proof that nothing is left: everything is counted before the first job and after the last.
 
+use anyhow::Context;
+use api::{JobState, MachineClaim, RunnerJob};
+use kube::ResourceExt;
+use kube::api::{Api, ListParams};
 use serde_json::Value;
 
 use super::world::World;
@@ -17,8 +21,17 @@ struct Count {
 pub(super) struct Inventory(Vec<Count>);
 
 impl Inventory {
-    /// Counts.
-    pub(super) fn take(world: &World) -> Self {
+    /// Counts. What the API has is asked for: a watch may be behind, and would not say so.
+    pub(super) async fn take(world: &World) -> anyhow::Result<Self> {
+        let client = world.single.admin();
+        let everything = ListParams::default();
+        let claims =
+            Api::<MachineClaim>::all(client.clone()).list(&everything).await.context("claims are not listed")?;
+        let jobs = Api::<RunnerJob>::all(client).list(&everything).await.context("jobs are not listed")?;
+        let open =
+            jobs.iter().filter(|job| !job.status.as_ref().is_some_and(|now| now.state == Some(JobState::Completed)));
+        let open = open.map(ResourceExt::name_any).collect();
+        let claims = claims.iter().map(ResourceExt::name_any).collect();
         let state = world.pve.state();
         let listed = |part: &str, name: fn(&Value) -> String| {
             state[part].as_array().into_iter().flatten().map(name).collect::<Vec<String>>()
@@ -26,10 +39,8 @@ impl Inventory {
         let members = state["pools"].as_array().into_iter().flatten();
         let members = members.flat_map(|pool| pool["members"].as_array().into_iter().flatten()).map(plain).collect();
         let runners = world.github.runners().into_iter().map(|runner| runner.name).collect();
-        let claims = world.known.claims.all();
-        let claims = claims.iter().filter_map(|claim| claim.metadata.name.clone()).collect();
         let count = |place, what, things| Count { place, what, things };
-        Self(vec![
+        Ok(Self(vec![
             count("Proxmox VE", "VMs", listed("vms", machine)),
             count("Proxmox VE", "volumes", listed("volumes", volume)),
             count("Proxmox VE", "members", members),
@@ -37,7 +48,8 @@ impl Inventory {
             count("Proxmox VE", "tasks", listed("runningTasks", |task| plain(&task["upid"]))),
             count("GitHub", "runners", runners),
             count("Kubernetes", "claims", claims),
-        ])
+            count("Kubernetes", "open jobs", open),
+        ]))
     }
 
     /// What is there beside what was there before, a line each; empty if nothing is.
@@ -69,7 +81,9 @@ fn plain(value: &Value) -> String {
 /// A VM or image as it was then: one that was changed is not the same any more.
 fn machine(vm: &Value) -> String {
     let lock = vm["lock"].as_str().map(|lock| format!(", locked: {lock}")).unwrap_or_default();
-    format!("{} on {} ({}{lock})", vm["vmid"], plain(&vm["node"]), plain(&vm["status"]))
+    // As much of it as tells one configuration from another.
+    let digest: String = plain(&vm["digest"]).chars().take(8).collect();
+    format!("{} on {} ({}{lock}, configuration {digest})", vm["vmid"], plain(&vm["node"]), plain(&vm["status"]))
 }
 
 fn volume(volume: &Value) -> String {
@@ -106,6 +120,17 @@ mod tests {
         let before = inventory(&["9000 on pve1"], &[]);
         assert!(before.beside(&before).is_empty());
         assert_eq!(before.compared(&before), ["Proxmox VE  VMs 1 = 1, locks 0 = 0", "GitHub      runners 0 = 0"]);
+    }
+
+    #[test]
+    fn an_image_that_somebody_has_changed_is_not_the_same_any_more() {
+        let image = |digest: &str| {
+            machine(&serde_json::json!({ "vmid": 9000, "node": "pve1", "status": "stopped", "digest": digest }))
+        };
+        let (before, after) = (inventory(&[&image("0a1b2c3d4e")], &[]), inventory(&[&image("f5a1b2c3d4")], &[]));
+        let told = "Proxmox VE has VMs that were not there before: 9000 on pve1 (stopped, configuration f5a1b2c3)";
+        assert_eq!(after.beside(&before), [told]);
+        assert!(before.beside(&before).is_empty());
     }
 
     #[test]

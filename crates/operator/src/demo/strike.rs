@@ -1,6 +1,11 @@
 //! The hand that makes things go wrong, and right again.
 
-use sim::github::{self, HookWeather, JobView, Status};
+use std::collections::BTreeSet;
+
+use api::ConditionType;
+use api::condition::find;
+use kube::ResourceExt;
+use sim::github::{self, Conclusion, HookWeather, JobView, PUBLIC_REPOSITORY, Status};
 use sim::proxmox::{FaultId, FaultRule};
 use tokio::sync::watch;
 
@@ -51,11 +56,11 @@ impl Hand<'_> {
         (self.say)(format!("fault: {}", fault.what()));
     }
 
-    /// What goes wrong while jobs run. It has passed when this returns.
-    pub(super) async fn strike(&self, fault: Fault) {
+    /// What goes wrong while jobs run; how often it was seen to. It has passed when this returns.
+    pub(super) async fn strike(&self, fault: Fault) -> usize {
         match fault {
-            Fault::HypervisorAway => self.for_a_while(fault, FaultId::F22, None).await,
-            Fault::NodeDies => self.for_a_while(fault, FaultId::F09, Some("pve2")).await,
+            Fault::HypervisorAway => self.hypervisor_away(fault).await,
+            Fault::NodeDies => self.node_dies(fault).await,
             Fault::StorageFull => self.storage_full(fault).await,
             Fault::StorageLock => self.storage_lock(fault).await,
             Fault::RateLimited => self.rate_limited(fault).await,
@@ -68,7 +73,31 @@ impl Hand<'_> {
             | Fault::DisksLeft
             | Fault::GuestHangs
             | Fault::WebhooksLost
-            | Fault::JobsFail => {}
+            | Fault::JobsFail => 0,
+        }
+    }
+
+    /// How often a fault has struck by the end, of which the hand itself has seen so much.
+    pub(super) fn count(&self, fault: Fault, seen: usize) -> usize {
+        let calls = |id| self.world.pve.struck().get(&id).copied().unwrap_or_default();
+        let jobs = |is: fn(&&JobView) -> bool| self.world.github.jobs().iter().filter(is).count();
+        match fault {
+            Fault::HypervisorAway => calls(FaultId::F22),
+            Fault::StartFails => calls(FaultId::F18),
+            Fault::DisksLeft => calls(FaultId::F12),
+            Fault::AnswersLost => calls(FaultId::F36),
+            Fault::GuestHangs => self.world.guests.hung(),
+            Fault::WebhooksLost if self.world.github.delivered() > 0 => 0,
+            Fault::WebhooksLost => jobs(|job| job.repository == PUBLIC_REPOSITORY),
+            Fault::JobsFail => jobs(|job| job.conclusion == Some(Conclusion::Failure)),
+            Fault::StorageFull
+            | Fault::StorageLock
+            | Fault::NodeDies
+            | Fault::VmDies
+            | Fault::RateLimited
+            | Fault::PlatformErrors
+            | Fault::SessionBreaks
+            | Fault::OperatorRestarts => seen,
         }
     }
 
@@ -93,37 +122,86 @@ impl Hand<'_> {
         (self.say)(format!("fault is over: {what}"));
     }
 
-    /// A fault of the hypervisor that strikes everything until it is over.
-    async fn for_a_while(&self, fault: Fault, id: FaultId, node: Option<&str>) {
+    /// For a while; the claims whose making was held up by this meanwhile.
+    async fn held_up(&self, seconds: f64, by: &str) -> usize {
+        let mut held = BTreeSet::new();
+        for _ in 0..40 {
+            self.wait(seconds / 40.0).await;
+            held.extend(self.world.known.claims.all().iter().filter_map(|claim| {
+                let said = find(&claim.status.as_ref()?.conditions, ConditionType::Provisioning)?;
+                said.message.contains(by).then(|| claim.name_any())
+            }));
+        }
+        held.len()
+    }
+
+    /// How many calls to GitHub were answered so since then.
+    fn answered(&self, status: u16, since: jiff::Timestamp) -> usize {
+        self.world.github.calls().iter().filter(|call| call.status == status && call.at >= since).count()
+    }
+
+    async fn hypervisor_away(&self, fault: Fault) -> usize {
         self.until_jobs_run().await;
         self.says(fault);
-        let node = node.map(str::to_owned);
-        self.world.pve.set_faults(vec![FaultRule { times: Some(0), node, ..FaultRule::new(id) }]);
+        self.world.pve.set_faults(vec![FaultRule { times: Some(0), ..FaultRule::new(FaultId::F22) }]);
         self.wait(LASTS).await;
         self.world.pve.set_faults(Vec::new());
         self.over("the hypervisor is as it was");
+        0
     }
 
-    async fn storage_full(&self, fault: Fault) {
+    /// A node goes down that has a running job; rather not the one with the image, without which nothing is made. The VMs
+    /// that were on it.
+    async fn node_dies(&self, fault: Fault) -> usize {
+        let busy = loop {
+            self.until_jobs_run().await;
+            let jobs = self.world.github.jobs();
+            let running = jobs.iter().filter(|job| job.status == Status::InProgress);
+            let vms: Vec<u32> = running.filter_map(|job| self.world.machine_of(job.runner.as_deref()?)).collect();
+            let nodes = self.world.nodes();
+            let image = nodes.iter().find(|(_, _, image)| *image).map(|(_, node, _)| node.clone());
+            let busy = nodes.iter().filter(|(vmid, ..)| vms.contains(vmid)).map(|(_, node, _)| node.clone());
+            if let Some(node) = busy.max_by_key(|node| Some(node) != image.as_ref()) {
+                break node;
+            }
+            if jobs.iter().all(|job| job.status == Status::Completed) {
+                return 0;
+            }
+        };
+        let lost = self.world.nodes().iter().filter(|(_, node, image)| *node == busy && !image).count();
+        self.says(fault);
+        (self.say)(format!("node {busy} is down, with {lost} VMs on it"));
+        let down = FaultRule { times: Some(0), node: Some(busy), ..FaultRule::new(FaultId::F09) };
+        self.world.pve.set_faults(vec![down]);
+        self.wait(LASTS).await;
+        self.world.pve.set_faults(Vec::new());
+        self.over("the node is back");
+        lost
+    }
+
+    async fn storage_full(&self, fault: Fault) -> usize {
         self.says(fault);
         let full = FaultRule { storage: Some("disks".to_owned()), ..FaultRule::new(FaultId::F19) };
         self.world.pve.set_faults(vec![full]);
-        self.wait(LASTS).await;
+        let held = self.held_up(LASTS, "No space left").await;
         self.world.pve.set_faults(Vec::new());
         self.over("the storage has room again");
+        held
     }
 
-    async fn storage_lock(&self, fault: Fault) {
+    async fn storage_lock(&self, fault: Fault) -> usize {
         self.says(fault);
         let seconds = Some(self.tempo.span(LASTS).as_secs_f64());
         let lock = FaultRule { storage: Some("disks".to_owned()), seconds, ..FaultRule::new(FaultId::F02) };
         self.world.pve.set_faults(vec![lock]);
-        self.wait(LASTS + 1.0).await;
+        let held = self.held_up(LASTS + 1.0, "the lock on storage").await;
         self.world.pve.set_faults(Vec::new());
         self.over("the lock is free");
+        held
     }
 
-    async fn rate_limited(&self, fault: Fault) {
+    async fn rate_limited(&self, fault: Fault) -> usize {
+        let since = self.world.clock.now();
         self.says(fault);
         let limit = github::FaultRule::new(github::FaultKind::SecondaryLimit);
         let limit = github::FaultRule { times: Some(8), seconds: Some(3.0), status: Some(429), ..limit };
@@ -131,9 +209,11 @@ impl Hand<'_> {
         self.wait(LASTS).await;
         self.world.github.set_faults(Vec::new());
         self.over("GitHub answers everything again");
+        self.answered(429, since)
     }
 
-    async fn platform_errors(&self, fault: Fault) {
+    async fn platform_errors(&self, fault: Fault) -> usize {
+        let since = self.world.clock.now();
         self.says(fault);
         let wrong = github::FaultRule::new(github::FaultKind::Answer);
         let wrong = github::FaultRule { times: Some(0), chance: Some(1.0 / 3.0), status: Some(502), ..wrong };
@@ -141,20 +221,22 @@ impl Hand<'_> {
         self.wait(LASTS).await;
         self.world.github.set_faults(Vec::new());
         self.over("GitHub answers as it should");
+        self.answered(502, since)
     }
 
-    async fn session_breaks(&self, fault: Fault) {
+    async fn session_breaks(&self, fault: Fault) -> usize {
+        let mut broken = 0;
         for _ in 0..2 {
             self.wait(MIDDLE / 2.0).await;
             self.says(fault);
-            for set in self.world.github.scale_sets() {
-                self.world.github.break_session(set.id);
-            }
+            let sets = self.world.github.scale_sets();
+            broken += sets.iter().filter(|set| self.world.github.break_session(set.id)).count();
         }
+        broken
     }
 
     /// Switches two machines off that have a job for a while.
-    async fn machines_die(&self, fault: Fault) {
+    async fn machines_die(&self, fault: Fault) -> usize {
         let mut dead = Vec::new();
         while dead.len() < 2 {
             self.wait(0.3).await;
@@ -162,7 +244,7 @@ impl Hand<'_> {
             let runs = |job: &&JobView| job.status == Status::InProgress && !dead.contains(&job.run);
             let Some(victim) = jobs.iter().find(runs) else {
                 if jobs.iter().all(|job| job.status == Status::Completed) {
-                    return;
+                    break;
                 }
                 continue;
             };
@@ -175,14 +257,17 @@ impl Hand<'_> {
                 dead.push(victim.run);
             }
         }
+        dead.len()
     }
 
-    async fn operator_restarts(&self) {
+    async fn operator_restarts(&self) -> usize {
         self.until_jobs_run().await;
+        let open = self.world.github.jobs().iter().any(|job| job.status != Status::Completed);
         (self.say)("fault: the operator ends".to_owned());
         self.operator.send_replace(false);
         self.wait(LASTS / 2.0).await;
         (self.say)("fault is over: the operator is started again".to_owned());
         self.operator.send_replace(true);
+        usize::from(open)
     }
 }

@@ -21,13 +21,18 @@ pub(super) struct Verdict {
 /// Judges.
 pub(super) fn verdict(order: &Order, outcome: &Outcome, chronicle: &Chronicle) -> Verdict {
     let left = outcome.after.beside(&outcome.before);
-    let wrong = outcome.wrong.iter().chain(&left).cloned().collect();
-    let (jobs, _) = chronicle.done();
+    let struck = order.fault.zip(outcome.struck);
+    let never = struck.filter(|(_, times)| *times == 0).map(|(fault, _)| {
+        format!("{fault} never struck: jobs were over before; try more of them with --jobs, or a lower --speed")
+    });
+    let wrong = outcome.wrong.iter().chain(&left).cloned().chain(never).collect();
+    let jobs = order.jobs;
     let failed = (0..order.jobs).filter(|number| order.fault.is_some_and(|fault| fault.fails(*number))).count();
     let failed = if failed == 0 { String::new() } else { format!(" ({failed} failed, as they should)") };
+    let struck = struck.map(|(fault, times)| format!(" {fault} struck: {times}.")).unwrap_or_default();
     let spent = span(chronicle);
     let right = format!(
-        "All {jobs} jobs done{failed}, nothing left: {spent:.1} s from the queue to the end, on {} VMs.",
+        "All {jobs} jobs done{failed}, nothing left: {spent:.1} s from the queue to the end, on {} VMs.{struck}",
         chronicle.machines
     );
     Verdict { table: table(chronicle), proof: outcome.after.compared(&outcome.before), wrong, right }

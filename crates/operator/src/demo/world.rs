@@ -107,6 +107,17 @@ impl World {
         })
     }
 
+    /// Every VM and image: its number, its node, and whether it is an image.
+    pub(super) fn nodes(&self) -> Vec<(u32, String, bool)> {
+        let state = self.pve.state();
+        let vms = state["vms"].as_array().into_iter().flatten();
+        let place = |vm: &serde_json::Value| {
+            let number = u32::try_from(vm["vmid"].as_u64()?).ok()?;
+            Some((number, vm["node"].as_str()?.to_owned(), vm["template"] == true))
+        };
+        vms.filter_map(place).collect()
+    }
+
     /// Where GitHub delivers, once the source that it calls has a path.
     pub(super) fn webhook(&self) -> Option<String> {
         let sources = self.known.sources.all();

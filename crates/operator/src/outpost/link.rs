@@ -149,7 +149,7 @@ calls! {
     drain(runner: &Runner) -> Removal;
     deregister(runner: &Runner, mode: Mode) -> Removal;
     registrations(marker: &Marker) -> Listing;
-    rerun(key: &JobKey) -> ();
+    rerun(key: &JobKey, ended: Timestamp) -> ();
 }
 
 impl Platform {

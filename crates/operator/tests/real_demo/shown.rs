@@ -1,8 +1,15 @@
 //! What is shown, in a pipe and on a terminal, and what is said to those who ask for what there is not.
 
+use std::time::Duration;
+
+use testenv::Stopwatch;
+
 use crate::screen::{SIZE, wait_for};
 use crate::stand::{SOON, Stand};
 use crate::terminal::Terminal;
+
+/// Within which a newcomer has seen it all.
+const MINUTE: Duration = Duration::from_mins(1);
 
 /// Whether a line is an event: its time, then words.
 fn is_event(line: &str) -> bool {
@@ -25,9 +32,23 @@ async fn in_a_pipe_every_event_is_a_line_and_the_end_is_proven() {
     let ends = events.iter().filter(|event| event.contains("ends: success")).count();
     assert_eq!(ends, 5, "{said}");
     assert!(said.contains("VMs 1 = 1, volumes 2 = 2") && said.contains("locks 0 = 0, tasks 0 = 0"), "{said}");
-    assert!(said.contains("GitHub      runners 0 = 0") && said.contains("Kubernetes  claims 0 = 0"), "{said}");
+    assert!(said.contains("GitHub      runners 0 = 0"), "{said}");
+    assert!(said.contains("Kubernetes  claims 0 = 0, open jobs 0 = 0"), "{said}");
     assert!(said.contains("All 5 jobs done, nothing left: "), "{said}");
     assert_eq!(stand.left(), Vec::<String>::new(), "files are left");
+}
+
+/// The promise of the README, by the demo's own words and by the watch of whoever sits there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_nothing_said_twenty_jobs_are_done_and_cleared_away_within_a_minute() {
+    let watch = Stopwatch::start();
+    let (said, code) = Stand::new().run("").await;
+    let spent = watch.elapsed();
+    assert_eq!(code, Some(0), "{said}");
+    let told = said.split_once("All 20 jobs done, nothing left: ").expect("all are done").1;
+    let seconds: f64 = told.split(' ').next().and_then(|seconds| seconds.parse().ok()).expect("it says how long");
+    assert!(seconds > 0.0 && seconds < MINUTE.as_secs_f64(), "{told}");
+    assert!(spent < MINUTE, "from the start to the end it took {spent:?}: {said}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -48,7 +69,7 @@ async fn on_a_terminal_there_is_a_picture_and_the_verdict_stays() {
     terminal.wait_for("All 20 jobs done, nothing left: ", SOON).await;
     let seen = terminal.seen();
     let (_, after) = seen.rsplit_once("\u{1b}[?1049l").expect("the other screen is left");
-    assert!(after.contains("claims 0 = 0") && after.contains("All 20 jobs done"), "{after}");
+    assert!(after.contains("claims 0 = 0, open jobs 0 = 0") && after.contains("All 20 jobs done"), "{after}");
     assert!(stand.left().is_empty(), "files are left");
 }
 

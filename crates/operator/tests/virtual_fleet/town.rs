@@ -163,14 +163,8 @@ impl Town {
 
     /// The reason of a job's `Assigned` by the platform's number.
     pub(crate) async fn reason(&self, job: u64) -> (String, String) {
-        // A queue session has a key of its own for it, and tells no page.
-        let (url, request) = (format!("/job/{job}"), format!("/{job}/"));
         let known = self.known().await;
-        let is = |known: &Value| {
-            let text = |field: &str| known["spec"][field].as_str().unwrap_or_default().to_owned();
-            text("url").ends_with(&url) || (text("key").contains("/request/") && text("key").contains(&request))
-        };
-        let object = known.iter().find(|known| is(known));
+        let object = known.iter().find(|known| is_of(known, job));
         let conditions = object.map(|object| object["status"]["conditions"].clone()).unwrap_or_default();
         let found = conditions.as_array().into_iter().flatten().find(|known| known["type"] == "Assigned").cloned();
         let text = |key: &str| found.as_ref().and_then(|found| found[key].as_str()).unwrap_or_default().to_owned();
@@ -193,11 +187,27 @@ impl Town {
         assert!(clear, "{}", self.leftovers().await);
     }
 
+    /// The VM whose runner has a job.
+    pub(crate) async fn machine_of(&self, job: u64) -> u32 {
+        let (runner, claims) = (self.job(job).runner, self.claims().await);
+        let claim =
+            claims.iter().find(|claim| claim["status"]["runner"]["name"].as_str() == runner.as_deref()).unwrap();
+        claim["status"]["allocation"]["vmId"].as_u64().unwrap().try_into().unwrap()
+    }
+
     /// VMs of ours.
     pub(crate) fn machines(&self) -> Vec<u32> {
         let ours = |vmid: &u32| (6000..6100).contains(vmid) && *vmid != FOREIGN;
         self.pve.machines().into_iter().map(|(vmid, _)| vmid).filter(ours).collect()
     }
+}
+
+/// Whether this is what we know of the platform's job with this number. A queue session has a key of its own for it, and
+/// tells no page.
+pub(crate) fn is_of(known: &Value, job: u64) -> bool {
+    let text = |field: &str| known["spec"][field].as_str().unwrap_or_default();
+    let (url, key) = (text("url"), text("key"));
+    url.ends_with(&format!("/job/{job}")) || (key.contains("/request/") && key.contains(&format!("/{job}/")))
 }
 
 /// A source with everything right, which learns of jobs in this way.

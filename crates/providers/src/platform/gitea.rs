@@ -43,8 +43,8 @@ use self::deed::Deed;
 use self::facts::Facts;
 use self::job::{Jobs, Place, WorkflowJob};
 use super::{
-    Capabilities, Error, Grant, Health, Hint, Job, JobKey, JobState, Listing, Marker, Mode, Origin, Platform, Removal,
-    Runner, RunnerOrder, RunnerPlan, RunnerState, SessionOrder, Snapshot, Targeting,
+    Capabilities, Error, Grant, Health, Hint, Job, JobKey, Listing, Marker, Mode, Origin, Platform, Removal, Runner,
+    RunnerOrder, RunnerPlan, RunnerState, SessionOrder, Snapshot, Targeting,
 };
 use crate::attestor::Attested;
 use crate::http::Client;
@@ -107,6 +107,10 @@ impl Gitea {
     }
 }
 
+fn unreadable(key: &JobKey) -> Error {
+    Error::Protocol { detail: format!("what it tells of {key} is no job") }
+}
+
 impl Platform for Gitea {
     type Session = Infallible;
 
@@ -147,8 +151,7 @@ impl Platform for Gitea {
 
     async fn job(&self, key: &JobKey) -> Result<Option<Job>, Error> {
         let Some(told) = self.look(&self.place(key)?).await? else { return Ok(None) };
-        let unreadable = || Error::Protocol { detail: format!("what it tells of {key} is no job") };
-        let (place, job) = told.read(&self.site).ok_or_else(unreadable)?;
+        let (place, job) = told.read(&self.site).ok_or_else(|| unreadable(key))?;
         let public = facts::ask(&self.api, &place).await?;
         // A repository that was given another name answers under it: it is asked for by the old one.
         Ok(Some(Job { public: Some(public), key: key.clone(), ..job }))
@@ -194,11 +197,13 @@ impl Platform for Gitea {
         Ok(Listing { runners: ours.map(|told| (told.runner(), told.state())).collect(), complete })
     }
 
-    async fn rerun(&self, key: &JobKey) -> Result<(), Error> {
+    async fn rerun(&self, key: &JobKey, ended: Timestamp) -> Result<(), Error> {
         let place = self.place(key)?;
         let gone = || Error::NotFound { object: format!("job {key}") };
         let told = self.look(&place).await?.ok_or_else(gone)?;
-        if !matches!(told.state(), Some(JobState::Done(_))) {
+        // A job that is run again keeps its key.
+        let (_, job) = told.read(&self.site).ok_or_else(|| unreadable(key))?;
+        if !job.is_what_ended(ended) {
             return Ok(());
         }
         match self.api.tell(Deed::Rerun, &place.rerun_path(told.run_id), None).await {

@@ -223,8 +223,8 @@ impl Platform for GitHub {
         self.core.registrations(marker).await
     }
 
-    async fn rerun(&self, key: &JobKey) -> Result<(), Error> {
-        self.core.rerun(key).await
+    async fn rerun(&self, key: &JobKey, ended: Timestamp) -> Result<(), Error> {
+        self.core.rerun(key, ended).await
     }
 
     fn offered(&self, pool: &[String]) -> Vec<String> {

@@ -55,6 +55,15 @@ pub struct Job {
     pub fork: Option<bool>,
 }
 
+impl Job {
+    /// Whether it is still what ended then: anything that has begun since is another try. By whole seconds, which is all that
+    /// some platforms tell.
+    pub(super) fn is_what_ended(&self, then: Timestamp) -> bool {
+        let began_before = self.started_at.is_some_and(|began| began.as_second() < then.as_second());
+        matches!(self.state, JobState::Done(_)) && began_before
+    }
+}
+
 /// Whose code a job runs, as far as its platform tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {

@@ -80,8 +80,8 @@ impl Platform for Careless {
         self.0.registrations(marker).await
     }
 
-    async fn rerun(&self, key: &JobKey) -> Result<(), Error> {
-        self.0.rerun(key).await
+    async fn rerun(&self, key: &JobKey, ended: Timestamp) -> Result<(), Error> {
+        self.0.rerun(key, ended).await
     }
 
     fn offered(&self, pool: &[String]) -> Vec<String> {

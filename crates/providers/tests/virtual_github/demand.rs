@@ -8,7 +8,7 @@ use providers::platform::{Hint, Hook as _, Job, JobKey, JobState, Platform as _}
 use rstest::rstest;
 use sim::github::{FaultKind, FaultRule, HookWeather, JobSpec, PUBLIC_REPOSITORY, REPOSITORY};
 
-use crate::world::{Caller, World, enterprise, organization, repository};
+use crate::world::{Caller, World, enterprise, organization};
 
 fn specs(count: usize) -> Vec<JobSpec> {
     (0..count).map(|number| JobSpec::new(format!("job-{number}"), &["kit"])).collect()
@@ -90,20 +90,6 @@ async fn where_a_job_is_from_is_told_on_every_way_that_can() {
     assert_eq!((asked.public, asked.fork), (Some(true), Some(false)));
     let polled = world.github.poll(world.clock.now()).await.unwrap().jobs;
     assert_eq!((polled[0].public, polled[0].fork), (Some(true), Some(false)));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_rerun_has_a_key_of_its_own() {
-    let world = World::new(Caller::Token, repository(), false);
-    let (run, _) = world.sim.queue(REPOSITORY, &specs(1)).unwrap();
-    let first = world.github.poll(world.clock.now()).await.unwrap().jobs.remove(0);
-    world.sim.cancel(run);
-    world.github.rerun(&first.key).await.unwrap();
-    tokio::time::sleep(Duration::from_secs(5)).await;
-    let again = world.github.poll(world.clock.now()).await.unwrap().jobs.remove(0);
-    assert_ne!(again.key, first.key);
-    let states: Vec<(JobKey, JobState)> = heard(&world).into_iter().map(|job| (job.key, job.state)).collect();
-    assert!(states.contains(&(again.key, JobState::Queued)), "{states:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,5 +1,6 @@
 //! A run: one seed, one thread, paused time, and a record that is told if something fails.
 
+use std::any::Any;
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +11,7 @@ use chassis::{Clock, Tasks};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::crash::CrashPlan;
+use super::crash::{self, CRASH, CrashPlan, Point};
 use super::history::History;
 use super::invariant::{Invariant, Verdict};
 use super::memory::Memory;
@@ -32,7 +33,7 @@ pub fn seeds(first: u64, count: u64) -> Vec<u64> {
 
 /// The seed that the environment names.
 fn picked() -> Option<u64> {
-    environment(SEED)?.parse().ok()
+    environment(SEED).map(|text| text.parse().expect("WORLD_SEED is a whole number"))
 }
 
 /// Runs `each` for every seed, on as many threads as there are cores; what came of them in the order of the seeds. Worlds
@@ -59,10 +60,20 @@ impl World {
     /// Runs `story` in a world of its own, in virtual time. If it panics, the seed and the end of the transcript are
     /// told first; of a seed that was picked, everything is told.
     pub fn run<T>(seed: u64, story: impl AsyncFnOnce(World) -> T) -> T {
-        Self::run_with(seed, CrashPlan::default(), story)
+        Self::run_with(seed, CrashPlan::default(), story).unwrap_or_else(|Panicked { panic, report }| {
+            if let Some(report) = report {
+                tell(&report.to_string());
+            }
+            resume_unwind(panic)
+        })
     }
 
-    pub(crate) fn run_with<T>(seed: u64, crash: CrashPlan, story: impl AsyncFnOnce(World) -> T) -> T {
+    /// The same with somebody dying in it; whoever calls tells what came of it, of a run that was not picked.
+    pub(crate) fn run_with<T>(seed: u64, crash: CrashPlan, story: impl AsyncFnOnce(World) -> T) -> Result<T, Panicked> {
+        let whole = match crash.point {
+            Some(point) => crash::picked() == Some(point),
+            None => picked() == Some(seed),
+        };
         let time = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         let time = time.expect("a runtime without I/O needs nothing that could be missing");
         let kept: Arc<Mutex<Option<World>>> = Arc::default();
@@ -75,13 +86,10 @@ impl World {
             })
         }));
         let world = super::lock(&kept).take();
-        if let Some(world) = &world {
-            if picked() == Some(seed) {
-                tell(&world.text());
-            } else if ended.is_err() {
-                tell(&world.report().to_string());
-            }
+        if let Some(world) = world.as_ref().filter(|_| whole) {
+            tell(&world.text());
         }
+        let report = world.as_ref().filter(|_| !whole && ended.is_err()).map(Self::report);
         if let Some(world) = world {
             // Actors and destinations keep the world alive; the end of a run is the end of all of them.
             super::lock(&world.0.actors).clear();
@@ -91,7 +99,7 @@ impl World {
             *super::lock(&world.0.history) = History::default();
             *super::lock(&world.0.transcript) = Transcript::default();
         }
-        ended.unwrap_or_else(|panic| resume_unwind(panic))
+        ended.map_err(|panic| Panicked { panic, report })
     }
 
     fn new(seed: u64, crash: CrashPlan) -> Self {
@@ -132,7 +140,8 @@ impl World {
     pub fn report(&self) -> Report {
         let lines = self.transcript();
         let told = lines.len().saturating_sub(TOLD);
-        Report { seed: self.seed(), left_out: told, lines: text(&lines[told..]) }
+        let crash = super::lock(&self.0.crash).point;
+        Report { seed: self.seed(), crash, left_out: told, lines: text(&lines[told..]) }
     }
 
     /// The whole transcript as text.
@@ -144,6 +153,21 @@ impl World {
 #[expect(clippy::print_stderr, reason = "the story of a test, which nothing else can carry")]
 fn tell(story: &str) {
     eprintln!("{story}");
+}
+
+/// A story that panicked, and the end of its transcript unless all of it was told.
+pub(crate) struct Panicked {
+    panic: Box<dyn Any + Send>,
+    pub(crate) report: Option<Report>,
+}
+
+impl Panicked {
+    /// The words of the panic.
+    pub(crate) fn says(&self) -> String {
+        let text = self.panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| self.panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        text.unwrap_or_else(|| "a panic without words".to_owned())
+    }
 }
 
 /// Invariants that did not hold, and what led there. `Debug` is for people, since tests unwrap it.
@@ -177,6 +201,8 @@ impl std::error::Error for Failed {}
 pub struct Report {
     /// The seed of the run.
     pub seed: u64,
+    /// Where somebody was made to die in it.
+    pub crash: Option<Point>,
     /// How many lines came before.
     pub left_out: usize,
     /// The last lines.
@@ -185,8 +211,14 @@ pub struct Report {
 
 impl std::fmt::Display for Report {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { seed, left_out, lines } = self;
+        let Self { seed, crash, left_out, lines } = self;
         writeln!(f, "{left_out} lines before, then (seconds, who, what):\n{lines}")?;
-        write!(f, "this was seed {seed}; run the same test again with {SEED}={seed}")
+        match crash {
+            None => write!(f, "this was seed {seed}; run the same test again with {SEED}={seed}"),
+            Some(at) => {
+                let Point { write, side } = at;
+                write!(f, "this was a crash {at}; run the same test again with {CRASH}={write}:{}", side.as_str())
+            }
+        }
     }
 }

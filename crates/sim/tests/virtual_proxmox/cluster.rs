@@ -89,6 +89,8 @@ async fn a_nodes_vms_keep_their_last_state_for_five_minutes_after_it_died() {
     assert_eq!(listed(&mut cluster, 101).await["status"], "unknown");
     cluster.control("PUT", "/sim/faults", "[]").await;
     assert_eq!(cluster.must("GET", "/nodes/pve1/qemu/101/status/current", "").await["status"], "stopped");
+    tokio::time::sleep(Duration::from_secs(13)).await;
+    assert_eq!(listed(&mut cluster, 101).await["status"], "stopped", "who is back tells what became of its VMs");
 }
 
 #[tokio::test(start_paused = true)]

@@ -146,9 +146,38 @@ fn a_lost_job_is_started_again_once_where_its_pool_wants_that_and_the_platform_c
         (Some(JobState::Completed), Some(JobResult::Failed), Some(Moment::from(at(600))));
     assert_eq!(decide(&observed, 601).steps, [], "its pool does not want that");
     change_pool(&mut observed, |pool| pool.spec.rerun_lost_jobs = true);
-    assert_eq!(decide(&observed, 601).steps, [Step::Rerun { key: "gh/1/2".to_owned() }]);
+    assert_eq!(decide(&observed, 601).steps, [again(600)]);
     let observed = after(observed, 601);
     assert_eq!(decide(&observed, 602).steps, []);
+}
+
+fn again(ended: i64) -> Step {
+    Step::Rerun { key: "gh/1/2".to_owned(), ended: at(ended) }
+}
+
+/// By its end another try is known: one that nobody has written down could be another one the next time.
+#[test]
+fn a_lost_job_is_started_again_only_after_its_end_is_written_down() {
+    let mut observed = state(JobState::Completed, Some(JobResult::Failed), None);
+    observed.claims = vec![lost("VMShutdownDetected")];
+    observed.can_rerun = true;
+    change_pool(&mut observed, |pool| pool.spec.rerun_lost_jobs = true);
+    assert_eq!(decide(&observed, 600).steps, []);
+    let observed = after(observed, 600);
+    assert_eq!(decide(&observed, 640).steps, [again(600)]);
+}
+
+#[test]
+fn a_lost_job_that_its_platform_does_not_start_is_kept_for_days_and_goes_in_the_end() {
+    let mut observed = state(JobState::Completed, Some(JobResult::Failed), Some(600));
+    observed.claims = vec![lost("VMShutdownDetected")];
+    observed.can_rerun = true;
+    change_pool(&mut observed, |pool| pool.spec.rerun_lost_jobs = true);
+    // That it was asked for is written down only once the platform has done it.
+    let observed = after(observed, 601);
+    let days = 5 * 86_400;
+    assert_eq!(decide(&observed, 600 + days - 1).steps, [again(600)]);
+    assert_eq!(decide(&observed, 600 + days).steps, [Step::Forget]);
 }
 
 #[test]
@@ -168,9 +197,9 @@ fn forgetting_a_running_job_would_be_noticed() {
     let wrong = |step| Plan { steps: vec![step], ..Plan::rest() };
     let running = state(JobState::Running, None, None);
     assert_eq!(audit(&running, &wrong(Step::Forget)).len(), 1);
-    assert_eq!(audit(&running, &wrong(Step::Rerun { key: String::new() })).len(), 1);
+    assert_eq!(audit(&running, &wrong(again(0))).len(), 1);
     let ended = state(JobState::Completed, Some(JobResult::Failed), Some(0));
-    assert_eq!(audit(&ended, &wrong(Step::Rerun { key: String::new() })).len(), 1, "it was not lost");
+    assert_eq!(audit(&ended, &wrong(again(0))).len(), 1, "it was not lost");
 }
 
 fn any_state() -> impl Strategy<Value = Option<JobState>> {

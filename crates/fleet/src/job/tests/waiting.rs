@@ -284,3 +284,14 @@ fn ci_6_6_a_job_that_machines_do_not_get_says_so_and_when_the_next_comes() {
         Next::After(std::time::Duration::from_secs(30), Why::Deadline { what: "the next machine is made" })
     );
 }
+
+/// Found by a day in virtual time that never ended: the operator looked at the job again and again without a pause.
+#[test]
+fn a_job_whose_pause_is_over_does_not_look_again_at_once_while_its_pools_machines_fail() {
+    let mut observed = with_claim(json!({ "phase": "Terminating", "allocation": allocation() }));
+    Arc::make_mut(&mut observed.job).status.as_mut().unwrap().claims_made = Some(3);
+    pool_says(&mut observed, false, Reason::MachinesFailing, "as the pool says");
+    let over = after(observed, 3_600);
+    assert_eq!(said(&over, 3_600), ("MachinesFailing".to_owned(), "pool linux: as the pool says".to_owned()));
+    assert_eq!(decide(&over, 3_601), Plan::wait(Next::OnChange));
+}

@@ -118,4 +118,14 @@ proptest! {
             }
         }
     }
+
+    /// Who has just looked and has nothing to do gains nothing by another look at once, and would never stop.
+    #[test]
+    fn a_job_with_nothing_to_do_never_looks_again_at_once(
+        status in any_status(), pool in any_pool(), machine in prop::option::of(any_claim()), start in 0_i64..4_000,
+    ) {
+        let plan = decide(&after(whole(status, pool, machine, Asked::Nothing), start), start);
+        let idle = plan.status.is_none() && plan.steps.is_empty();
+        prop_assert!(!idle || !matches!(plan.next, Next::After(Duration::ZERO, _)), "{plan:?}");
+    }
 }

@@ -1,9 +1,11 @@
 //! The operator dies before or after every single write, to Kubernetes, to the hypervisor and to the platform: every job
 //! runs or says that it was lost, both bounds of the pool hold at every instant, and nothing is left.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use sim::github::{Conclusion, Status};
-use sim::world::World;
+use sim::world::{Deed, Scenario, World, crash_everywhere};
 
 use crate::bounds::hold;
 use crate::everywhere::everywhere;
@@ -155,4 +157,51 @@ fn soak_a_lost_job_is_told_so_whatever_write_the_operator_dies_at() {
         // The platform keeps a runner that has a job until it has noticed, too.
         rest(&world, &town).await;
     });
+}
+
+/// What is written down of jobs, and what GitHub is asked to run again.
+fn concerns_jobs(deed: &Deed) -> bool {
+    let resource = deed.object.resource.as_str();
+    resource.starts_with("runnerjobs") || resource.ends_with("/rerun")
+}
+
+/// A runner that waits takes the other try at once: it is over before an operator that died is back, and nobody has written
+/// down that it was asked for.
+fn lost_jobs_run_again_once(mode: &str) {
+    let story = async |world: World| {
+        let town = town(&world, mode, 2).await;
+        town.change_pool("linux", &json!({ "spec": { "rerunLostJobs": true } })).await;
+        ready(&town, 2).await;
+        let jobs = town.queue(1, 5.0);
+        running(&town, &jobs).await;
+        assert!(town.pve.power_off(town.machine_of(jobs[0]).await));
+        let over = async |town: &Town| {
+            let of = |attempt| town.github.jobs().into_iter().find(|job| job.attempt == attempt);
+            of(2).is_some_and(|job| job.status == Status::Completed)
+        };
+        assert!(town.until(1_800, over).await, "{:?} {:?}", town.github.jobs(), town.known().await);
+        // Longer than any pause after which somebody would ask once more.
+        town.pass(400).await;
+        let ends: Vec<(u64, Option<Conclusion>)> =
+            town.github.jobs().into_iter().map(|job| (job.attempt, job.conclusion)).collect();
+        assert_eq!(ends, [(1, Some(Conclusion::Failure)), (2, Some(Conclusion::Success))]);
+        town.change_pool("linux", &json!({ "spec": { "scaling": { "minReplicas": 0 } } })).await;
+        rest(&world, &town).await;
+    };
+    let scenario = Scenario { story, invariants: &[], counts: concerns_jobs, down: Duration::from_secs(20) };
+    let report = crash_everywhere(1, &scenario);
+    println!("lane: crash at every write about a lost job by {mode}: {} writes", report.writes);
+    assert!(report.writes >= 4, "it is created, begins, is lost and asked for again: {report}");
+    assert!(report.failures.is_empty(), "{report}");
+}
+
+#[test]
+fn a_lost_job_is_run_again_once_whatever_write_the_operator_dies_at() {
+    lost_jobs_run_again_once("session");
+}
+
+#[test]
+#[ignore = "many runs: make soak"]
+fn soak_a_lost_job_that_was_polled_is_run_again_once_whatever_write_the_operator_dies_at() {
+    lost_jobs_run_again_once("poll");
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::json;
-use sim::github::{Conclusion, HookWeather, JobSpec, PUBLIC_REPOSITORY, Status};
+use sim::github::{Conclusion, HookWeather, JobSpec, JobView, PUBLIC_REPOSITORY, Status};
 use sim::world::{World, across, seeds};
 
 use crate::bounds::{hold, watch};
@@ -188,4 +188,41 @@ fn a_job_lost_with_its_machine_says_so_and_is_started_again_once() {
         assert_eq!(lost, ["VMGone"], "{known:?}");
         town.cleared(600).await;
     });
+}
+
+/// GitHub runs nothing again of a run of which something still runs, and says so with the same status as to somebody who may
+/// not ask.
+#[test]
+fn a_lost_job_whose_siblings_run_is_started_again_when_they_end() {
+    for mode in ["poll", "session"] {
+        World::run(7, async |world| {
+            let town = Town::new(&world, mode).await;
+            town.pool("linux", 2, |pool| pool["spec"]["rerunLostJobs"] = json!(true)).await;
+            let labels = ["self-hosted", LABEL].map(str::to_owned).to_vec();
+            let spec = |name| JobSpec { seconds: 1_500.0, labels: labels.clone(), ..JobSpec::new(name, &[]) };
+            let run = ["lost", "sibling"].map(spec);
+            let jobs = town.github.queue("acme/widgets", &run).unwrap().1;
+            assert!(town.until(300, async |town| town.running(&jobs) == 2).await);
+            town.pass(30).await;
+            assert!(town.pve.power_off(town.machine_of(jobs[0]).await));
+            assert!(town.until(900, async |town| town.are_done(&jobs[..1])).await, "GitHub notices");
+            assert_eq!(town.job(jobs[1]).status, Status::InProgress);
+            assert!(town.until(1_500, async |town| town.are_done(&jobs[1..])).await);
+            // Whoever asks in vain asks again within five minutes.
+            let again = town.until(400, async |town| town.github.jobs().iter().any(|job| job.attempt == 2)).await;
+            assert!(again, "{mode}: {:?}", town.known().await);
+            let all = town.github.jobs();
+            let second: Vec<(&str, Status)> =
+                all.iter().filter(|job| job.attempt == 2).map(|job| (job.name.as_str(), job.status)).collect();
+            assert!(second.contains(&("sibling", Status::Completed)), "it is not run again: {second:?}");
+            assert!(town.until(1_800, async |town| !town.github.jobs().iter().any(is_open)).await);
+            let last = town.github.jobs().into_iter().max_by_key(|job| job.attempt).unwrap().attempt;
+            assert_eq!(last, 2);
+            town.cleared(600).await;
+        });
+    }
+}
+
+fn is_open(job: &JobView) -> bool {
+    job.status != Status::Completed
 }

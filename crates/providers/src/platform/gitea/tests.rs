@@ -16,6 +16,7 @@ use tower::service_fn;
 
 use super::*;
 use crate::attestor::{self, Expected, Shown};
+use crate::platform::JobState;
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef01234567";
 const MACHINE: &str = "5e3c1b6a-0000-4000-8000-000000000001";

@@ -60,6 +60,8 @@ pub(super) fn trouble(ask: &Ask, answer: &Answer, budget: &Budget, scope: &Scope
     let detail = words(answer);
     match answer.status.as_u16() {
         401 => Error::Auth { detail },
+        // A job is run again only once its whole run has ended: a matter of time, and of no permission.
+        403 if ask.need == Need::Reruns && detail.contains("already running") => Error::Transient { detail },
         403 | 429 => limited(ask, answer, budget).unwrap_or_else(|| Error::Permission {
             what: ask.need.what(),
             detail: format!("{}; {detail}", remedy(ask.need, scope, is_app)),

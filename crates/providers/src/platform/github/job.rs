@@ -5,7 +5,7 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::hex;
-use crate::platform::{Job, JobKey, JobResult, JobState, Origin};
+use crate::platform::{Error, Job, JobKey, JobResult, JobState, Origin};
 
 /// What a key stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +92,12 @@ impl Told {
             return Some(JobState::Running);
         }
         is("queued").then_some(JobState::Queued)
+    }
+
+    /// How far it is; a status that is none of GitHub's is no answer.
+    pub(super) fn known_state(&self, key: &JobKey) -> Result<JobState, Error> {
+        let unknown = || Error::Protocol { detail: format!("{key} has status {:?}", self.status) };
+        self.state(None).ok_or_else(unknown)
     }
 
     /// The job in our words.

@@ -1,6 +1,7 @@
 //! One job: looked at, and run again.
 
 use ::http::Method;
+use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::Core;
@@ -54,9 +55,7 @@ impl Core {
     pub(super) async fn job(&self, key: &JobKey) -> Result<Option<Job>, Error> {
         let parsed = Key::read(key).ok_or_else(|| unreadable(key))?;
         let Some((repository, told)) = self.resolve(&parsed).await? else { return Ok(None) };
-        let Some(state) = told.state(None) else {
-            return Err(Error::Protocol { detail: format!("{key} has status {:?}", told.status) });
-        };
+        let state = told.known_state(key)?;
         let origin = self.origin(&repository, told.run_id).await?.unwrap_or_default();
         Ok(Some(Job { key: key.clone(), ..told.job(state, &repository, origin) }))
     }
@@ -100,13 +99,33 @@ impl Core {
         self.look(&ask).await.map(drop).map_err(|error| self.unseen(error, Need::Jobs))
     }
 
-    /// Asks for a job to be run again.
-    pub(super) async fn rerun(&self, key: &JobKey) -> Result<(), Error> {
+    /// The job that a key stands for, as the newest attempt of its run has it. An attempt copies what it does not run, under
+    /// numbers of its own.
+    async fn newest(&self, key: &Key) -> Result<Option<(String, Told)>, Error> {
+        let Some((repository, told)) = self.resolve(key).await? else { return Ok(None) };
+        // A request is found in the newest attempt in the first place.
+        if matches!(key, Key::Request { .. }) {
+            return Ok(Some((repository, told)));
+        }
+        let jobs = self.jobs_of(&repository, told.run_id).await?;
+        if jobs.iter().any(|job| job.id == told.id) {
+            return Ok(Some((repository, told)));
+        }
+        let copy = named(jobs, &digest(told.name.as_deref().unwrap_or_default()))?;
+        Ok(Some((repository, copy.unwrap_or(told))))
+    }
+
+    /// Asks for the job that ended then to be run again, unless it waits or has begun since.
+    pub(super) async fn rerun(&self, key: &JobKey, ended: Timestamp) -> Result<(), Error> {
         let parsed = Key::read(key).ok_or_else(|| unreadable(key))?;
         let gone = || Error::NotFound { object: format!("job {key}") };
-        let (repository, told) = self.resolve(&parsed).await?.ok_or_else(gone)?;
+        let (repository, told) = self.newest(&parsed).await?.ok_or_else(gone)?;
+        let (id, state) = (told.id, told.known_state(key)?);
+        if !told.job(state, &repository, Origin::default()).is_what_ended(ended) {
+            return Ok(());
+        }
         let route = "/repos/{repository}/actions/jobs/{id}/rerun";
-        let path = format!("{}/actions/jobs/{}/rerun", repository_path(&repository), told.id);
+        let path = format!("{}/actions/jobs/{id}/rerun", repository_path(&repository));
         let ask = Ask {
             method: Method::POST,
             change: Some("running a job again"),

@@ -116,7 +116,7 @@ impl World {
     pub(crate) fn rerun_job(&self, state: &mut State, job: u64) -> Outcome<()> {
         let job = state.jobs.get(&job).ok_or_else(Failure::not_found)?.clone();
         if verdict(state.jobs_of(job.run)).0 != Status::Completed {
-            return Err(Failure::rest(403, "This workflow is already running"));
+            return Err(Failure::rest(403, "The workflow run containing this job is already running"));
         }
         let kept: Vec<Job> = state.jobs_of(job.run).filter(|other| other.id != job.id).cloned().collect();
         if let Some(run) = state.runs.get_mut(&job.run) {

@@ -1,5 +1,6 @@
 //! What faults do at once, rather than to a later call.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
 use super::faults::{FaultId, FaultRule};
@@ -27,16 +28,22 @@ impl World {
         state.quorate = of(FaultId::F11).next().is_none();
         state.registered_tags =
             of(FaultId::F26).filter(|rule| rule.vmid.is_none()).filter_map(|rule| rule.variant.clone()).collect();
+        let mut back = BTreeSet::new();
         for (name, node) in &mut state.nodes {
             let down = of(FaultId::F09).any(|rule| rule.node.as_deref().is_none_or(|node| node == name));
             if node.online == down {
                 node.online = !down;
                 node.since = now;
+                if !down {
+                    back.insert(name.clone());
+                }
             }
             node.release = of(FaultId::F32)
                 .find(|rule| rule.node.as_ref() == Some(name))
                 .map(|rule| if rule.is(Release::V8.name()) { Release::V8 } else { Release::V9 });
         }
+        // A node that is back broadcasts what became of its VMs; nobody did while it was away.
+        state.vms.values_mut().filter(|vm| back.contains(&vm.node)).for_each(|vm| vm.note(now));
         for (name, storage) in &mut state.storages {
             storage.full = of(FaultId::F19).any(|rule| rule.storage.as_deref().is_none_or(|id| id == name));
         }

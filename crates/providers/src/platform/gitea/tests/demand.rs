@@ -15,6 +15,17 @@ fn listed(id: u64, repository: &str, status: &str) -> Value {
     job
 }
 
+fn minute(number: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + 60 * number).expect("a time")
+}
+
+/// A job that began then.
+fn begun(status: &str, minutes: i64) -> Value {
+    let mut job = listed(7, "fleet/demo", status);
+    job["started_at"] = json!(minute(minutes).to_string());
+    job
+}
+
 fn page(total: usize, jobs: &[Value]) -> (u16, Value) {
     (200, json!({ "jobs": jobs, "total_count": total }))
 }
@@ -157,15 +168,21 @@ async fn a_job_is_run_again(
     #[case] says: Value,
     #[case] wanted: Result<(), Error>,
 ) {
-    let server = Scripted::new([(200, listed(7, "fleet/demo", status)), (answer, says)]);
-    assert_eq!(server.gitea(organization()).rerun(&key(7)).await, wanted);
+    let server = Scripted::new([(200, begun(status, 5)), (answer, says)]);
+    assert_eq!(server.gitea(organization()).rerun(&key(7), minute(30)).await, wanted);
     assert_eq!(server.made()[1].1, "/api/v1/repos/fleet/demo/actions/runs/1/jobs/7/rerun");
 }
 
+/// A job that was run again keeps its key: only by when it began one try is told from the next.
+#[rstest]
+#[case::it_waits_again("queued", 5)]
+#[case::it_runs_again("in_progress", 31)]
+#[case::it_ended_again("completed", 31)]
+#[case::it_began_when_the_other_had_ended("completed", 30)]
 #[tokio::test]
-async fn a_job_that_waits_again_is_not_run_twice() {
-    let server = Scripted::new([(200, listed(7, "fleet/demo", "queued"))]);
-    assert_eq!(server.gitea(organization()).rerun(&key(7)).await, Ok(()));
+async fn a_job_that_was_run_again_is_not_run_once_more(#[case] status: &str, #[case] began: i64) {
+    let server = Scripted::new([(200, begun(status, began))]);
+    assert_eq!(server.gitea(organization()).rerun(&key(7), minute(30)).await, Ok(()));
     assert_eq!(server.made().len(), 1);
 }
 

@@ -90,3 +90,15 @@ fn words_of_an_answer_are_read_for_people_and_hide_what_looks_like_a_token() {
     assert_eq!(words(&answer(500, &[], "<html>")), "500 Reason");
     assert_eq!(plain("token \"ghp_secret\" and (eyJhbGciOi.x.y)"), "token … and …");
 }
+
+#[test]
+fn a_run_that_goes_on_is_a_matter_of_time_and_of_no_permission() {
+    let says = r#"{"message":"The workflow run containing this job is already running"}"#;
+    let ask = |need| Ask { change: Some("x"), ..Ask::get("/x", "/x".into(), need, Priority::Demand) };
+    let scope = Scope::Organization("acme".into());
+    let meaning = |need, says| trouble(&ask(need), &answer(403, &[], says), &Budget::new(None), &scope, true);
+    assert_eq!(kind(&meaning(Need::Reruns, says)), "transient");
+    assert_eq!(kind(&meaning(Need::Runners, says)), "permission", "nobody else says so");
+    let may_not = meaning(Need::Reruns, r#"{"message":"Resource not accessible by integration"}"#);
+    assert!(may_not.to_string().contains("grant the App actions: write"), "{may_not}");
+}

@@ -111,12 +111,12 @@ pub(super) async fn rerun<P: Platform, B: Bench>(shop: &Workshop<'_, P, B>) -> S
     shop.bench.connect(&grant).await?;
     shop.only_job(|state| *state == JobState::Running).await?;
     shop.bench.finish(&grant.runner.name).await?;
-    eventually("the job is done", || async {
+    let done = eventually("the job is done", || async {
         let job = shop.platform.job(&job.key).await?;
         Ok(job.filter(|job| matches!(job.state, JobState::Done(_))))
-    })
-    .await?;
-    shop.platform.rerun(&job.key).await?;
+    });
+    let ended = done.await?.ended_at.unwrap_or_else(|| shop.bench.now());
+    shop.platform.rerun(&job.key, ended).await?;
     let again = shop.only_job(|state| *state == JobState::Queued).await?;
     ensure(again.labels == job.labels, "it asks for the same labels")?;
     Ok(format!("{} after {}", again.key, job.key))
