@@ -24,9 +24,9 @@ use crate::demo::world::World;
 /// Between two looks.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// After this long without anything happening, something is wrong: twice as long as the longest pause after which the operator
-/// looks again at something whose answer was lost.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// After this long without anything happening, something is wrong: longer than the longest pause between two tries to remove
+/// something, which is two minutes and a fifth of that.
+const PATIENCE: Duration = Duration::from_mins(3);
 
 /// So long after a job was lost the platform may have been asked to run it again.
 const AGAIN: SignedDuration = SignedDuration::from_secs(20);
@@ -63,6 +63,7 @@ pub(super) async fn play(order: &Order, hand: &Hand<'_>) -> anyhow::Result<Outco
     let (done, seen) = tokio::join!(done(order, &runs, world), strikes);
     done?;
     (hand.say)("all jobs are over; what was made for them is cleared away".to_owned());
+    order.fault.into_iter().for_each(|fault| hand.after(fault));
     let after = cleared(world, &before).await?;
     let wrong = wrong(order, &runs, &world.github.jobs());
     let struck = order.fault.map(|fault| hand.count(fault, seen));

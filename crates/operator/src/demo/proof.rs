@@ -29,7 +29,7 @@ impl Inventory {
             Api::<MachineClaim>::all(client.clone()).list(&everything).await.context("claims are not listed")?;
         let jobs = Api::<RunnerJob>::all(client).list(&everything).await.context("jobs are not listed")?;
         let open =
-            jobs.iter().filter(|job| !job.status.as_ref().is_some_and(|now| now.state == Some(JobState::Completed)));
+            jobs.iter().filter(|job| job.status.as_ref().is_none_or(|now| now.state != Some(JobState::Completed)));
         let open = open.map(ResourceExt::name_any).collect();
         let claims = claims.iter().map(ResourceExt::name_any).collect();
         let state = world.pve.state();

@@ -77,6 +77,15 @@ impl Hand<'_> {
         }
     }
 
+    /// What was wrong from the beginning is right again where it would have no end: with luck like this a machine could be
+    /// cleared away for as long as somebody looks.
+    pub(super) fn after(&self, fault: Fault) {
+        if fault == Fault::AnswersLost {
+            self.world.pve.set_faults(Vec::new());
+            self.over("every answer arrives");
+        }
+    }
+
     /// How often a fault has struck by the end, of which the hand itself has seen so much.
     pub(super) fn count(&self, fault: Fault, seen: usize) -> usize {
         let calls = |id| self.world.pve.struck().get(&id).copied().unwrap_or_default();
