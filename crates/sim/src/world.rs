@@ -51,7 +51,7 @@ pub use deed::{Deed, Nature, Object, Verb};
 pub use dice::Dice;
 pub use fault::Fault;
 pub use figures::Figures;
-pub use fuzz::{Change, FuzzReport, Fuzzing, Installed, Mutation, built, fuzz, mutations, schema_of};
+pub use fuzz::{Change, FuzzReport, Fuzzing, ITEM, Installed, Mutation, built, fuzz, mutations, schema_of};
 pub use history::{Call, Commit, History, Life, Mark, State, essence};
 pub use invariant::{Breach, Invariant, Verdict, general};
 pub use kubernetes::{Kubernetes, Prototype};

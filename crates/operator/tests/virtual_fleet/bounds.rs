@@ -1,7 +1,8 @@
 //! What must hold at every instant, by what became durable and by what was on the hypervisor.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use serde_json::Value;
 use sim::world::{History, State};
 
@@ -61,6 +62,35 @@ pub(crate) fn hold(history: &History, max: usize, terminating: usize) -> usize {
     made.len()
 }
 
+/// Holds what was on the hypervisor, by its own record, against both bounds: never two VMs for one claim, never more than
+/// `most`. How many there were at once.
+pub(crate) async fn hold_machines(town: &Town, most: usize) -> usize {
+    let onlooker = town.yard.world.person("onlooker", "pve");
+    let record = onlooker.get("/sim/history").await.unwrap();
+    overlap(record["vms"].as_array().unwrap(), most)
+}
+
+/// Goes through the lives of VMs; whoever goes at an instant makes room for whoever comes.
+fn overlap(lives: &[Value], most: usize) -> usize {
+    let at = |life: &Value, what: &str| life[what].as_str().map(|at| at.parse::<Timestamp>().unwrap());
+    let moments = lives.iter().flat_map(|life| {
+        let name = life["name"].as_str().unwrap_or_default();
+        [at(life, "removed").map(|at| (at, false, name)), at(life, "made").map(|at| (at, true, name))]
+    });
+    let mut moments: Vec<(Timestamp, bool, &str)> = moments.flatten().collect();
+    moments.sort_unstable();
+    let (mut there, mut highest) = (BTreeMap::<&str, usize>::new(), 0);
+    for (at, made, name) in moments {
+        let of_it = there.entry(name).or_default();
+        *of_it = if made { *of_it + 1 } else { *of_it - 1 };
+        assert!(*of_it <= 1, "two VMs named {name} at {at}");
+        let all: usize = there.values().sum();
+        assert!(all <= most, "{all} VMs at {at}, and there may be {most}: {there:?}");
+        highest = highest.max(all);
+    }
+    highest
+}
+
 /// How a runner's claim came to its end: every status it had.
 pub(crate) fn story(history: &History, runner: &str) -> Vec<String> {
     let of = |commit: &&sim::world::Commit| {
@@ -85,5 +115,35 @@ pub(crate) async fn watch(town: &Town, seconds: u64, most: usize) {
         town.yard.world.pass(MOMENT).await;
         let machines = town.machines();
         assert!(machines.len() <= most, "{} VMs where {most} may be: {machines:?}", machines.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn lives(second: [(&str, u32, u32); 2]) -> Vec<Value> {
+        let at = |second: u32| format!("2026-01-01T00:00:{second:02}.5Z");
+        second.map(|(name, made, removed)| json!({ "name": name, "made": at(made), "removed": at(removed) })).to_vec()
+    }
+
+    #[test]
+    fn vms_that_follow_each_other_are_never_two() {
+        assert_eq!(overlap(&lives([("a", 1, 5), ("a", 5, 9)]), 1), 1);
+        assert_eq!(overlap(&lives([("a", 1, 5), ("b", 4, 9)]), 2), 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "two VMs named a")]
+    fn a_second_vm_of_a_claim_is_found() {
+        overlap(&lives([("a", 1, 5), ("a", 4, 9)]), 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "2 VMs at")]
+    fn a_vm_too_many_is_found() {
+        overlap(&lives([("a", 1, 5), ("b", 4, 9)]), 1);
     }
 }

@@ -41,6 +41,8 @@ pub(crate) struct Guests {
     office: Arc<Mutex<Option<(github::Simulator, Clock)>>>,
     /// Credentials that runners were given.
     credentials: Arc<Mutex<Vec<String>>>,
+    /// Requests so far: each goes to the next replica first.
+    turn: Arc<Mutex<usize>>,
 }
 
 impl Guests {
@@ -76,9 +78,16 @@ impl Guests {
         })
     }
 
-    /// Somebody asks one replica after the other. One whose process died in the middle never answers.
+    /// Somebody asks one replica after the other, and begins with another one each time, as a load balancer does: one that is
+    /// cut off from its API server answers 503 at once. One whose process died in the middle never answers.
     async fn ask(&self, request: impl Fn() -> Request<Body>) -> Option<(u16, Vec<u8>)> {
-        let doors: Vec<Router> = self.service.lock().unwrap().values().cloned().collect();
+        let mut doors: Vec<Router> = self.service.lock().unwrap().values().cloned().collect();
+        let turn = {
+            let mut turn = self.turn.lock().unwrap();
+            *turn += 1;
+            *turn % doors.len().max(1)
+        };
+        doors.rotate_left(turn);
         let patience = Duration::from_secs(10) / u32::try_from(doors.len().max(1)).unwrap();
         for door in doors {
             let answered = tokio::time::timeout(patience, async {

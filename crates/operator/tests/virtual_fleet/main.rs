@@ -11,6 +11,8 @@ mod days;
 mod everywhere;
 mod guests;
 mod machines;
+mod mishaps;
 mod pools;
+mod promises;
 mod town;
 mod yard;

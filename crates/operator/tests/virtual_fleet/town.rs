@@ -35,8 +35,7 @@ impl Town {
     /// The same, with people who look as seldom as this.
     pub(crate) async fn paced(world: &World, mode: &str, pace: Pace) -> Self {
         let town = Self::founded(world, pace).await;
-        // Polling is behind webhooks, and not in a hurry.
-        let interval = if mode == "webhook" { pace.look * 2 } else { pace.look / 3 };
+        let interval = if mode == "webhook" { pace.poll * 6 } else { pace.poll };
         town.yard.person.create(SOURCES, &source(mode, interval)).await.unwrap();
         town.pass(20).await;
         if mode == "webhook" {

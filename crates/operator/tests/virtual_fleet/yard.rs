@@ -38,6 +38,7 @@ pub(crate) const TEMPLATES: &str =
     "/apis/hypervisor.hyperfleet.io/v1alpha1/namespaces/default/hypervisormachinetemplates";
 pub(crate) const CLAIMS: &str = "/apis/hypervisor.hyperfleet.io/v1alpha1/namespaces/default/machineclaims";
 pub(crate) const SECRETS: &str = "/api/v1/namespaces/default/secrets";
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/hyperfleet-fleet";
 
 /// Our kinds; compiling them takes longer than most worlds.
 static KINDS: LazyLock<Prototype> = LazyLock::new(|| {
@@ -55,18 +56,21 @@ pub(crate) struct Pace {
     pub(crate) lease: Duration,
     /// Between two looks at a hypervisor.
     pub(crate) look: Duration,
+    /// Between two looks at a platform's queue; behind webhooks it is not in a hurry.
+    pub(crate) poll: Duration,
 }
 
 impl Pace {
     /// As people set it.
-    pub(crate) const USUAL: Self = Self { lease: Duration::from_secs(15), look: Duration::from_secs(30) };
+    pub(crate) const USUAL: Self =
+        Self { lease: Duration::from_secs(15), look: Duration::from_secs(30), poll: Duration::from_secs(10) };
 }
 
 pub(crate) struct Yard {
     pub(crate) world: World,
     pub(crate) person: Person,
     pub(crate) guests: Guests,
-    pace: Pace,
+    pub(crate) pace: Pace,
     figures: Figures,
 }
 
@@ -186,6 +190,12 @@ impl Yard {
         let mut object = claim(name, argv);
         change(&mut object);
         self.person.create(CLAIMS, &object).await.unwrap();
+    }
+
+    /// Who leads, by the lease; empty if nobody does.
+    pub(crate) async fn leader(&self) -> String {
+        let held = self.person.get(LEASE).await.unwrap_or_default();
+        held["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()
     }
 
     /// A claim as it is; null if it is gone.

@@ -18,7 +18,7 @@ use super::figures::Figures;
 use super::history::{Call, State, essence};
 use super::person::{Person, Refused};
 
-pub use mutation::{Change, Mutation, mutations};
+pub use mutation::{Change, ITEM, Mutation, mutations};
 
 /// Everything is there that the object needs.
 pub type Installed = Pin<Box<dyn Future<Output = ()>>>;

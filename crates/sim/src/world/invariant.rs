@@ -61,6 +61,13 @@ impl Invariant {
     ) -> Self {
         Self { name, says, check: Arc::new(check) }
     }
+
+    /// The same promise, where breaches that are `excused` are none.
+    #[must_use]
+    pub fn but_for(self, excused: impl Fn(&Breach) -> bool + Send + Sync + 'static) -> Self {
+        let Self { name, says, check } = self;
+        Self::new(name, says, move |history| check(history).into_iter().filter(|breach| !excused(breach)).collect())
+    }
 }
 
 /// The promises that any controller makes, whatever it is for.

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use sim::github;
-use sim::proxmox::{FaultId, FaultRule};
 use sim::world::{Dice, Direction, Storm, World};
 
+use crate::mishaps::mishaps;
 use crate::town::Town;
 
 /// One kind of trouble.
@@ -14,7 +14,7 @@ use crate::town::Town;
 pub(crate) enum Trouble {
     /// Requests are lost, doubled and late; processes stand still and die; ways are cut.
     Storm,
-    /// Tasks of the hypervisor fail, its locks time out, its answers are errors.
+    /// Tasks of the hypervisor fail, its locks time out, its answers are errors or never come.
     Hypervisor,
     /// The platform answers errors, loses answers, counts requests, leaves runners out of its listings.
     Platform,
@@ -22,6 +22,8 @@ pub(crate) enum Trouble {
     Crash,
     /// A replica does not reach the API server, the hypervisor or the platform.
     Partition,
+    /// The replica that leads does not reach the API server, until another leads.
+    Deposition,
     /// A replica's clock is set, by up to two days.
     Clock,
     /// The API server forgets its past and cuts every stream.
@@ -31,12 +33,13 @@ pub(crate) enum Trouble {
 }
 
 /// All of them.
-const ALL: [Trouble; 8] = [
+const ALL: [Trouble; 9] = [
     Trouble::Storm,
     Trouble::Hypervisor,
     Trouble::Platform,
     Trouble::Crash,
     Trouble::Partition,
+    Trouble::Deposition,
     Trouble::Clock,
     Trouble::Compaction,
     Trouble::Machine,
@@ -45,13 +48,22 @@ const ALL: [Trouble; 8] = [
 const REPLICAS: [&str; 2] = ["operator", "replica"];
 const FAR: [&str; 3] = ["kube", "pve", "ghes"];
 
+/// What came of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Toll {
+    /// Machines that were lost.
+    pub(crate) lost: usize,
+    /// Times that another replica leads now.
+    pub(crate) deposed: usize,
+}
+
 impl Trouble {
     pub(crate) fn draw(dice: &mut Dice) -> Self {
         *dice.pick(&ALL).unwrap()
     }
 
-    /// Lets it happen, and returns when it is over. Whether a machine was lost.
-    pub(crate) async fn happen(self, world: &World, town: &Town, dice: &mut Dice) -> bool {
+    /// Lets it happen, and returns when it is over.
+    pub(crate) async fn happen(self, world: &World, town: &Town, dice: &mut Dice) -> Toll {
         let length = dice.between(Duration::from_secs(10), Duration::from_mins(4));
         let replica = *dice.pick(&REPLICAS).unwrap();
         match self {
@@ -61,7 +73,7 @@ impl Trouble {
                 world.weather_out(&Storm { jumps: 0.0, ..Storm::rough(length) }).await;
             }
             Self::Hypervisor => {
-                town.pve.set_faults(hypervisor());
+                town.pve.set_faults(mishaps());
                 world.pass(length).await;
                 town.pve.set_faults(Vec::new());
             }
@@ -82,6 +94,7 @@ impl Trouble {
                 world.pass(length).await;
                 world.heal(replica, far);
             }
+            Self::Deposition => return depose(world, town, dice).await,
             Self::Clock => {
                 let jump = dice.between(Duration::from_secs(1), Duration::from_hours(48));
                 let jump = SignedDuration::try_from(jump).unwrap();
@@ -98,17 +111,24 @@ impl Trouble {
             }
             Self::Machine => {
                 let machines = town.machines();
-                return dice.pick(&machines).is_some_and(|machine| town.pve.power_off(*machine));
+                let lost = dice.pick(&machines).is_some_and(|machine| town.pve.power_off(*machine));
+                return Toll { lost: usize::from(lost), ..Toll::default() };
             }
         }
-        false
+        Toll::default()
     }
 }
 
-/// Faults of a hypervisor that come and go.
-fn hypervisor() -> Vec<FaultRule> {
-    let often = |id| FaultRule { times: Some(0), chance: Some(0.2), ..FaultRule::new(id) };
-    [FaultId::F12, FaultId::F13, FaultId::F22].map(often).to_vec()
+/// Cuts the leader off for longer than its lease lasts.
+async fn depose(world: &World, town: &Town, dice: &mut Dice) -> Toll {
+    let before = town.yard.leader().await;
+    let Some((actor, _)) = before.split_once('#') else { return Toll::default() };
+    let lease = town.yard.pace.lease;
+    world.partition(actor, "kube", Direction::Both);
+    world.pass(dice.between(lease, lease * 2)).await;
+    let after = town.yard.leader().await;
+    world.heal(actor, "kube");
+    Toll { deposed: usize::from(!after.is_empty() && after != before), ..Toll::default() }
 }
 
 /// Faults of a platform that come and go.

@@ -154,6 +154,7 @@ fn counts(deed: &Deed) -> bool {
 
 #[test]
 fn a_fleet_moves_while_its_machines_work_and_survives_a_crash_at_every_write() {
+    // The general promises know an object by its name, and here two API servers have objects, and leases, of the same names.
     let scenario = Scenario { story: moves, invariants: &[], counts, down: Duration::from_secs(5) };
     let report = crash_everywhere(1, &scenario);
     println!("lane: crash at every write of a move: {} writes, {} runs", report.writes, report.writes * 2 + 1);

@@ -9,6 +9,7 @@ use sim::proxmox::Simulator;
 use sim::world::{Deed, Direction, Scenario, World, across, crash_everywhere, seeds};
 
 use super::claims::{ours, there, until};
+use crate::promises::promises;
 use crate::yard::{CLAIMS, CLUSTERS, FOREIGN, Yard};
 
 /// Claims that work for a long time, each with its machine.
@@ -344,7 +345,8 @@ fn a_removal_survives_a_crash_at_every_write() {
         yard.pass(30 * 60).await;
         assert_eq!(there(&pve), before, "{}", world.text());
     };
-    let scenario = Scenario { story, invariants: &[], counts: removes, down: Duration::from_secs(20) };
+    let invariants = promises();
+    let scenario = Scenario { story, invariants: &invariants, counts: removes, down: Duration::from_secs(20) };
     let report = crash_everywhere(1, &scenario);
     println!("lane: crash at every write of an orphan's removal: {} writes", report.writes);
     assert!(report.failures.is_empty(), "{report}");

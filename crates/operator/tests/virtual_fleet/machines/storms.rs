@@ -5,17 +5,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sim::proxmox::{FaultId, FaultRule};
 use sim::world::{Storm, Weather, World, across, seeds};
 
 use super::claims::{ours, there, until};
+use crate::mishaps::mishaps;
 use crate::yard::{CLAIMS, CLUSTERS, Yard};
-
-/// Faults of a hypervisor that come and go.
-fn faults() -> Vec<FaultRule> {
-    let often = |id| FaultRule { times: Some(0), chance: Some(0.1), ..FaultRule::new(id) };
-    [FaultId::F12, FaultId::F13, FaultId::F22].map(often).to_vec()
-}
 
 /// One bad evening for two replicas and their claims; the phases in which the claims ended.
 fn evening(seed: u64, claims: usize) -> BTreeMap<String, usize> {
@@ -24,7 +18,7 @@ fn evening(seed: u64, claims: usize) -> BTreeMap<String, usize> {
         let before = there(&pve);
         yard.with_replica();
         yard.pass(20).await;
-        pve.set_faults(faults());
+        pve.set_faults(mishaps());
         let mut dice = world.dice("claims");
         for number in 0..claims {
             let seconds = dice.below(90).to_string();

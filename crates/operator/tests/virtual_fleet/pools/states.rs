@@ -3,6 +3,8 @@
 //! What may be changed is changed in place, and must end as a fresh install of the same object does. What may not be
 //! changed, claims and jobs, is made anew for each state of each field, comes to its end, and leaves nothing.
 
+mod fields;
+
 use std::any::Any;
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,5 +1,6 @@
 //! Faults by the numbers of the catalogue of failure modes, and when they strike.
 
+use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::time::Duration;
 
@@ -170,18 +171,22 @@ impl Scene {
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
     pub(super) rules: Vec<(FaultRule, u32)>,
+    /// How many calls each has struck, those of earlier rules included.
+    pub(super) struck: BTreeMap<FaultId, usize>,
 }
 
 impl World {
     /// Whether a fault strikes this call, and how. It may take dice from the state: who holds that waits for ever here.
     pub(crate) fn fault(&self, id: FaultId, scene: &Scene) -> Option<FaultRule> {
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
-        for (rule, seen) in faults.rules.iter_mut().filter(|(rule, _)| rule.id == id && rule.matches(scene)) {
+        let Faults { rules, struck } = &mut *faults;
+        for (rule, seen) in rules.iter_mut().filter(|(rule, _)| rule.id == id && rule.matches(scene)) {
             *seen += 1;
             let times = rule.times.unwrap_or(1);
             let due = *seen > rule.skip && (times == 0 || *seen <= rule.skip + times);
             let lucky = rule.chance.is_none_or(|chance| self.state().rng.unit() < chance);
             if due && lucky {
+                *struck.entry(id).or_default() += 1;
                 return Some(rule.clone());
             }
         }

@@ -1,11 +1,12 @@
 //! The same hands for who holds the simulator as a value.
 
+use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::faults::FaultRule;
+use super::faults::{FaultId, FaultRule};
 use super::{Logged, view};
 use crate::proxmox::Simulator;
 use crate::proxmox::model::{Config, Vm};
@@ -14,6 +15,11 @@ impl Simulator {
     /// Puts these faults in force in place of those before.
     pub fn set_faults(&self, rules: Vec<FaultRule>) {
         self.world.set_faults(rules);
+    }
+
+    /// How many calls each fault has struck so far.
+    pub fn struck(&self) -> BTreeMap<FaultId, usize> {
+        self.world.faults.lock().unwrap_or_else(PoisonError::into_inner).struck.clone()
     }
 
     /// Every task takes at least this long from now on.

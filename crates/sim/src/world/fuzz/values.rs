@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 fn number(schema: &Value, name: &str) -> Option<i64> {
-    schema[name].as_i64()
+    // Bounds of derived definitions are written as 100.0.
+    schema[name].as_i64().or_else(|| format!("{:.0}", schema[name].as_f64()?).parse().ok())
 }
 
 fn size(schema: &Value, name: &str) -> Option<usize> {
@@ -30,9 +31,52 @@ pub(super) fn ordinary(schema: &Value) -> [Option<Value>; 2] {
             let items = ordinary(&schema["items"]);
             items.map(|item| item.map(|item| json!(vec![item; size(schema, "minItems").unwrap_or(1).max(1)])))
         }
+        Some("object") if schema["additionalProperties"].is_object() => {
+            let [one, other] = ordinary(&schema["additionalProperties"]);
+            [one.map(|value| json!({ "a": value })), other.map(|value| json!({ "b": value }))]
+        }
         Some("object") => [complete(schema, 0), complete(schema, 1)],
         _ => [None, None],
     }
+}
+
+/// Texts for fields with a pattern, two of each kind.
+const TRIES: &[&str] = &[
+    "a",
+    "b",
+    "a1",
+    "b2",
+    "10s",
+    "1m",
+    "1",
+    "2",
+    "10Gi",
+    "20Gi",
+    "https://a.example",
+    "https://b.example",
+    "A",
+    "B",
+    "a/one",
+    "b/two",
+    "2026-01-01T00:00:00Z",
+    "2027-01-01T00:00:00Z",
+    "0000000a-0000-4000-8000-000000000000",
+    "0000000b-0000-4000-8000-000000000000",
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+    "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
+    "AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA",
+    "BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB",
+];
+
+/// The same for addresses, without and with the length of their network.
+const ADDRESSES: &[&str] = &["10.0.0.1", "10.0.0.2", "10.0.0.1/24", "10.0.0.2/24"];
+
+/// The least there may be where something is not there: an object with all it must have, or an empty list.
+pub(super) fn least(schema: &Value) -> Value {
+    if schema["type"] == "array" {
+        return json!([]);
+    }
+    complete(schema, 0).unwrap_or_else(|| json!({}))
 }
 
 /// A text that fits; nothing if it must have a form that cannot be guessed.
@@ -46,23 +90,9 @@ fn text(schema: &Value, letter: char) -> Option<Value> {
     }
     if let Some(pattern) = schema["pattern"].as_str() {
         let pattern = regex::Regex::new(pattern).ok()?;
-        let tries = [
-            "a",
-            "b",
-            "a1",
-            "b2",
-            "10s",
-            "1m",
-            "1",
-            "2",
-            "10Gi",
-            "20Gi",
-            "https://a.example",
-            "https://b.example",
-            "A",
-            "B",
-        ];
-        let mut fitting = tries.iter().filter(|text| pattern.is_match(text));
+        // Where a word does not fit, an address is meant by what fits.
+        let first: &[&str] = if pattern.is_match("z") { &[] } else { ADDRESSES };
+        let mut fitting = first.iter().chain(TRIES).filter(|text| pattern.is_match(text));
         return if letter == 'a' { fitting.next() } else { fitting.nth(1) }.map(|text| json!(text));
     }
     let length = size(schema, "minLength").unwrap_or(1).max(3).min(size(schema, "maxLength").unwrap_or(3));
