@@ -52,7 +52,8 @@ fn clusters() -> Kind {
         plural: "hypervisorclusters",
         collection: CLUSTERS,
         sample: cluster("pve"),
-        needs: &["/endpoint", "/credentials", "/defaultStorage", "/defaultNetwork", "/proxmox/pool"],
+        // Not the default storage: templates with a storage of their own go without it, and the condition says that.
+        needs: &["/endpoint", "/credentials", "/defaultNetwork", "/proxmox/pool"],
         untouched: &[],
         pause: LOOKS,
         install: |world, kept| {
