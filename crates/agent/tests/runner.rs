@@ -294,6 +294,8 @@ async fn a_machine_with_a_wrong_clock_says_so_and_begins_no_runner() {
     let finish = server.posted(path::STATUS).pop().unwrap_or_else(|| panic!("{}", run.log)).body;
     assert_eq!(finish["class"], "unprepared", "{finish}");
     let trouble = finish["trouble"].as_str().unwrap();
-    assert!(trouble.contains("this machine's clock is 600 s ahead"), "{trouble}");
+    // By the whole seconds of two looks, and a busy machine takes its time between them.
+    let told = |ahead: &u64| trouble.contains(&format!("this machine's clock is {ahead} s ahead"));
+    assert!((600..=630).any(|ahead| told(&ahead)), "{trouble}");
     assert!(!disk.path().join("begun").exists() && guest.powered_off());
 }

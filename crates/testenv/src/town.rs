@@ -23,7 +23,7 @@ use crate::account::{Grant, ServiceAccountRef};
 use crate::demand::demand;
 use crate::guard::Scratch;
 use crate::pki::Pki;
-use crate::plane::{ControlPlane, shared};
+use crate::plane::{ControlPlane, Options, shared};
 use crate::program::Program;
 
 pub use balancer::Balancer;
@@ -68,8 +68,18 @@ pub struct Town {
 impl Town {
     /// Builds a town with no operator in it yet.
     pub async fn new(blueprint: Blueprint<'_>) -> Self {
+        Self::on(shared().await, blueprint).await
+    }
+
+    /// The same with a control plane of its own, for what looks at everything that a server has.
+    pub async fn alone(blueprint: Blueprint<'_>) -> Self {
+        // Never dropped, as the one that tests share.
+        let plane = Box::leak(Box::new(ControlPlane::start(Options::default().with_controller_manager()).await));
+        Self::on(plane, blueprint).await
+    }
+
+    async fn on(plane: &'static ControlPlane, blueprint: Blueprint<'_>) -> Self {
         let Blueprint { name, crds, roles, program, profile, runners } = blueprint;
-        let plane = shared().await;
         plane.install_crds(crds).await;
         let namespace = plane.namespace(name).await;
         let grants: Vec<Grant> = roles.iter().flat_map(|text| Grant::from_yaml(text)).collect();

@@ -41,8 +41,8 @@ pub(crate) struct Guests {
     office: Arc<Mutex<Option<(github::Simulator, Clock)>>>,
     /// Credentials that runners were given.
     credentials: Arc<Mutex<Vec<String>>>,
-    /// Requests so far: each goes to the next replica first.
-    turn: Arc<Mutex<usize>>,
+    /// Requests so far, where each goes to the next replica first.
+    turn: Arc<Mutex<Option<usize>>>,
 }
 
 impl Guests {
@@ -62,6 +62,12 @@ impl Guests {
         self.ingress.lock().unwrap().remove(replica);
     }
 
+    /// Who asks begins with another replica each time from now on, as behind a load balancer. Elsewhere the first that was
+    /// opened is where a name leads, whoever else is there.
+    pub(crate) fn balance(&self) {
+        self.turn.lock().unwrap().get_or_insert(0);
+    }
+
     /// Takes deliveries to one replica, as a load balancer does; whichever it is, it may die in the middle.
     pub(crate) fn receiver(&self) -> github::Receiver {
         let (ingress, turn) = (Arc::clone(&self.ingress), Arc::new(Mutex::new(0_usize)));
@@ -78,16 +84,15 @@ impl Guests {
         })
     }
 
-    /// Somebody asks one replica after the other, and begins with another one each time, as a load balancer does: one that is
-    /// cut off from its API server answers 503 at once. One whose process died in the middle never answers.
+    /// Somebody asks one replica after the other: one that is cut off from its API server answers 503 at once, one whose
+    /// process died in the middle never answers.
     async fn ask(&self, request: impl Fn() -> Request<Body>) -> Option<(u16, Vec<u8>)> {
         let mut doors: Vec<Router> = self.service.lock().unwrap().values().cloned().collect();
-        let turn = {
-            let mut turn = self.turn.lock().unwrap();
+        if let Some(turn) = self.turn.lock().unwrap().as_mut() {
             *turn += 1;
-            *turn % doors.len().max(1)
-        };
-        doors.rotate_left(turn);
+            let first = *turn % doors.len().max(1);
+            doors.rotate_left(first);
+        }
         let patience = Duration::from_secs(10) / u32::try_from(doors.len().max(1)).unwrap();
         for door in doors {
             let answered = tokio::time::timeout(patience, async {

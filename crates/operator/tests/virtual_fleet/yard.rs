@@ -112,6 +112,7 @@ impl Yard {
     /// Another replica of the operator beside the first.
     pub(crate) fn with_replica(&self) {
         let (door, abode) = (self.guests.clone(), Abode { pace: self.pace, ..Abode::USUAL });
+        self.guests.balance();
         self.world.start("replica", move |desk| operate(desk, &door, &Figures::default(), &abode));
     }
 

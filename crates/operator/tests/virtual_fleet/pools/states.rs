@@ -153,7 +153,10 @@ impl Kind {
         let well = conditions.iter().any(|one| {
             ["Ready", "TemplateValid"].contains(&one["type"].as_str().unwrap_or_default()) && one["status"] == "True"
         });
-        let is_other = |need: &&&str| object["spec"].pointer(need) != self.sample["spec"].pointer(need);
+        // What is not said is not asked for: a cluster without a resource pool is as well as one whose pool is there.
+        let is_other = |need: &&&str| {
+            object["spec"].pointer(need).is_some_and(|told| Some(told) != self.sample["spec"].pointer(need))
+        };
         lies.extend(self.needs.iter().filter(|_| well).filter(is_other).map(|need| {
             format!("all is well though {need} is {}", object["spec"].pointer(need).unwrap_or(&Value::Null))
         }));

@@ -17,14 +17,15 @@ const FIXED: [(&str, &str, &str); 2] = [
 ];
 
 /// The base with other fields: a member of a union excludes the others, so that each needs an object of its own.
-fn with(base: &Value, changes: Value) -> Value {
+fn with(base: &Value, changes: &Value) -> Value {
     let mut object = base.clone();
     for (pointer, value) in changes.as_object().unwrap() {
         let (parent, name) = pointer.rsplit_once('/').unwrap();
         let parent = object["spec"].pointer_mut(parent).unwrap();
-        match value {
-            Value::Null => drop(parent.as_object_mut().unwrap().remove(name)),
-            value => parent[name] = value.clone(),
+        if value.is_null() {
+            parent.as_object_mut().unwrap().remove(name);
+        } else {
+            parent[name] = value.clone();
         }
     }
     object
@@ -42,7 +43,7 @@ fn key(name: &str) -> Value {
 fn clusters() -> Vec<Value> {
     let base = cluster("pve");
     let user = json!({ "username": key("user"), "password": key("word") });
-    vec![with(&base, json!({ "/credentials": user })), with(&base, json!({ "/allowedNamespaces": granted() })), base]
+    vec![with(&base, &json!({ "/credentials": user })), with(&base, &json!({ "/allowedNamespaces": granted() })), base]
 }
 
 fn templates() -> Vec<Value> {
@@ -50,9 +51,9 @@ fn templates() -> Vec<Value> {
     let network =
         json!({ "mode": "static", "staticConfig": { "addresses": ["10.0.0.7/24"], "gateway": "10.0.0.254" } });
     vec![
-        with(&base, json!({ "/network": network })),
-        with(&base, json!({ "/template/proxmox": { "templateName": "image", "linkedClone": true } })),
-        with(&base, json!({ "/allowedNamespaces": granted() })),
+        with(&base, &json!({ "/network": network })),
+        with(&base, &json!({ "/template/proxmox": { "templateName": "image", "linkedClone": true } })),
+        with(&base, &json!({ "/allowedNamespaces": granted() })),
         base,
     ]
 }
@@ -60,7 +61,7 @@ fn templates() -> Vec<Value> {
 fn claims() -> Vec<Value> {
     let runner = runner("some");
     vec![
-        with(&runner, json!({ "/workload/runner/labels": null, "/workload/runner/tags": ["red"] })),
+        with(&runner, &json!({ "/workload/runner/labels": null, "/workload/runner/tags": ["red"] })),
         runner,
         claim("some", &["true"]),
     ]
@@ -68,7 +69,7 @@ fn claims() -> Vec<Value> {
 
 fn pools() -> Vec<Value> {
     let base = pool("linux", 4);
-    vec![with(&base, json!({ "/labels": null, "/tags": ["red"] })), base]
+    vec![with(&base, &json!({ "/labels": null, "/tags": ["red"] })), base]
 }
 
 fn sources() -> Vec<Value> {
@@ -76,23 +77,23 @@ fn sources() -> Vec<Value> {
     let app = json!({ "app": { "appId": key("app"), "installationId": key("app"), "privateKey": key("app") } });
     let mut sources = vec![
         source("webhook", std::time::Duration::from_secs(30)),
-        with(&github, json!({ "/github/credentials": app })),
-        with(&github, json!({ "/github/scope": { "repository": "acme/widgets" } })),
-        with(&github, json!({ "/github/scope": { "enterprise": "acme" } })),
+        with(&github, &json!({ "/github/credentials": app })),
+        with(&github, &json!({ "/github/scope": { "repository": "acme/widgets" } })),
+        with(&github, &json!({ "/github/scope": { "enterprise": "acme" } })),
     ];
     let of = |platform: &str, settings: Value| {
-        let mut object = with(&github, json!({ "/platform": platform, "/github": null }));
+        let mut object = with(&github, &json!({ "/platform": platform, "/github": null }));
         object["spec"][platform] = settings;
         object
     };
-    let scoped = |scope: Value| json!({ "scope": scope, "credentials": { "token": key("token") } });
+    let settings = |scope: Value| json!({ "scope": scope, "credentials": { "token": key("token") } });
     for platform in ["gitea", "forgejo"] {
         let scopes =
             [json!({ "organization": "acme" }), json!({ "repository": "acme/widgets" }), json!({ "instance": true })];
-        sources.extend(scopes.map(|scope| of(platform, scoped(scope))));
+        sources.extend(scopes.map(|scope| of(platform, settings(scope))));
     }
     let scopes = [json!({ "group": "acme" }), json!({ "project": "acme/widgets" }), json!({ "instance": true })];
-    sources.extend(scopes.map(|scope| of("gitlab", scoped(scope))));
+    sources.extend(scopes.map(|scope| of("gitlab", settings(scope))));
     let tokens = json!({ "agentToken": key("agent"), "apiToken": key("api") });
     let cluster = "00000000-0000-4000-8000-000000000000";
     sources.push(of("buildkite", json!({ "organization": "acme", "cluster": cluster, "credentials": tokens })));
