@@ -57,10 +57,12 @@ pub struct Job {
 
 impl Job {
     /// Whether it is still what ended then: anything that has begun since is another try. By whole seconds, which is all that
-    /// some platforms tell.
+    /// some platforms tell, so that one that took less than a second is known by its end.
     pub(super) fn is_what_ended(&self, then: Timestamp) -> bool {
-        let began_before = self.started_at.is_some_and(|began| began.as_second() < then.as_second());
-        matches!(self.state, JobState::Done(_)) && began_before
+        let second = then.as_second();
+        let began_before = self.started_at.is_some_and(|began| began.as_second() < second);
+        let ended_then = self.ended_at.is_some_and(|ended| ended.as_second() == second);
+        matches!(self.state, JobState::Done(_)) && (began_before || ended_then)
     }
 }
 

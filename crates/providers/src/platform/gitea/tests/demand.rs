@@ -173,6 +173,16 @@ async fn a_job_is_run_again(
     assert_eq!(server.made()[1].1, "/api/v1/repos/fleet/demo/actions/runs/1/jobs/7/rerun");
 }
 
+/// Gitea tells whole seconds: a job that began and ended in the same one was taken for another try, and never run again.
+#[tokio::test]
+async fn a_job_that_took_less_than_a_second_is_run_again() {
+    let mut short = begun("completed", 30);
+    short["completed_at"] = json!(minute(30).to_string());
+    let server = Scripted::new([(200, short), (201, json!({}))]);
+    assert_eq!(server.gitea(organization()).rerun(&key(7), minute(30)).await, Ok(()));
+    assert_eq!(server.made().len(), 2);
+}
+
 /// A job that was run again keeps its key: only by when it began one try is told from the next.
 #[rstest]
 #[case::it_waits_again("queued", 5)]
