@@ -9,6 +9,7 @@
 //! the time or throw dice; the crate graph sees to that. The shell that observes and executes is the crate `operator`.
 //! [`trail`] reads what all of them said and answers why something waits.
 
+mod ahead;
 pub mod bootstrap;
 pub mod claim;
 pub mod cloud_init;

@@ -169,7 +169,7 @@ fn serve(observed: &Observed, now: Timestamp) -> PoolPlan {
     let census = Census::take(observed, now);
     let failures = failing::count(observed, &census);
     let held = obstacle(observed);
-    let paused = failures.as_ref().and_then(failing::pause).filter(|due| *due > now);
+    let paused = failures.as_ref().and_then(|failures| failing::pause(failures, now));
     let births = if held.is_none() && paused.is_none() { make::births(observed, &census, now) } else { Vec::new() };
     let mut steps = retire::surplus(observed, &census, now);
     if held.is_none() && steps.is_empty() {

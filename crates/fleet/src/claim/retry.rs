@@ -7,6 +7,7 @@ use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 use reconcile::{Backoff, Next, Plan, Why};
 
 use super::{ClaimPlan, Job, Kind, Observed, Policy, Sight, Step, Trouble, limit, tell};
+use crate::ahead::ahead;
 
 /// Where there is no room, it is asked for again after this long.
 const ROOM: Duration = Duration::from_secs(30);
@@ -43,13 +44,10 @@ pub(super) fn making(observed: &Observed, now: Timestamp) -> Option<ClaimPlan> {
     }
 }
 
-/// When the next attempt is due, unless it is. What is further away than the longest pause was written by a clock that was
-/// set back since, and must not hold a claim for as long as that.
+/// When the next attempt is due, unless it is.
 pub fn due(status: &MachineClaimStatus, policy: &Policy, now: Timestamp) -> Option<Timestamp> {
     let due = status.next_retry_time.as_ref()?.timestamp();
-    // Jitter adds as much again at most.
-    let longest = policy.backoff.max.max(ROOM).saturating_mul(2);
-    (due > now && due <= limit::after(now, longest)).then_some(due)
+    ahead(due, policy.backoff.max.max(ROOM), now)
 }
 
 /// The wait for the next attempt, if it is not due.

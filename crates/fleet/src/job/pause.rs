@@ -6,6 +6,8 @@ use api::{Moment, RunnerJobStatus};
 use jiff::Timestamp;
 use reconcile::Backoff;
 
+use crate::ahead::ahead;
+
 /// Machines that are made for one job without a pause: one may die and one may be given to another job.
 const FREE: u32 = 3;
 
@@ -13,9 +15,9 @@ const FREE: u32 = 3;
 const PAUSES: Backoff =
     Backoff { initial: Duration::from_mins(1), factor: 2.0, max: Duration::from_mins(30), jitter: 0.0 };
 
-/// Until when no other machine is made for a job whose last one ended without taking it; none if that is no matter.
-pub fn pause(status: &RunnerJobStatus) -> Option<Timestamp> {
+/// Until when no other machine is made for a job whose last one ended without taking it; none if that is no matter, or over.
+pub fn pause(status: &RunnerJobStatus, now: Timestamp) -> Option<Timestamp> {
     let beyond = status.claims_made.unwrap_or(0).checked_sub(FREE - 1).filter(|beyond| *beyond > 0)?;
     let last = status.last_claim_at.as_ref().map(Moment::timestamp)?;
-    Some(last.saturating_add(PAUSES.bare(beyond)).unwrap_or(Timestamp::MAX))
+    ahead(last.saturating_add(PAUSES.bare(beyond)).unwrap_or(Timestamp::MAX), PAUSES.max, now)
 }

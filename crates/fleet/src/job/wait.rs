@@ -222,7 +222,7 @@ fn of_pool(observed: &Observed, pool: &RunnerPool, now: Timestamp) -> Word {
     let status = pool.status.clone().unwrap_or_default();
     let fresh = |patience| Some(created(observed)?.saturating_add(patience).unwrap_or(Timestamp::MAX));
     let made = observed.job.status.as_ref().and_then(|status| status.claims_made).unwrap_or(0);
-    if let Some(due) = observed.job.status.as_ref().and_then(pause).filter(|due| *due > now) {
+    if let Some(due) = observed.job.status.as_ref().and_then(|status| pause(status, now)) {
         let message = format!(
             "{made} machines were made for the job and none got it from the platform; the next is made at {due}. Look at \
              what the platform asks of a runner for it, and why machines of pool {name} end"
@@ -273,7 +273,7 @@ fn tell(observed: &Observed, pool: Option<&str>, word: Word, now: Timestamp) -> 
 
 fn before_due(observed: &Observed, now: Timestamp) -> Next {
     // A pool may say the same of itself when the job's own pause is long over: who then looked again at once never stopped.
-    let due = observed.job.status.as_ref().and_then(pause).filter(|due| *due > now);
+    let due = observed.job.status.as_ref().and_then(|status| pause(status, now));
     due.map_or(Next::OnChange, |due| Next::at(due, now, Why::Deadline { what: "the next machine is made" }))
 }
 

@@ -265,7 +265,7 @@ fn queue<'a>(
         None if recent && !observed.met.contains(&name) => Own::Announced,
         Some(Standing::Busy | Standing::Leaving | Standing::Ending | Standing::Over) | None => Own::Spent,
     };
-    let rests = pause(status).filter(|due| own == Own::Spent && *due > now);
+    let rests = pause(status, now).filter(|_| own == Own::Spent);
     let expected = (own == Own::Announced).then_some(grace);
     Waiting { job, made, own, rests, expected }
 }

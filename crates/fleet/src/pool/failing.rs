@@ -9,6 +9,7 @@ use reconcile::Backoff;
 
 use super::Observed;
 use super::census::Census;
+use crate::ahead::ahead;
 use crate::claim::ended;
 
 /// Failures within this time count as one: what ails a batch ails it once.
@@ -36,10 +37,11 @@ pub(super) fn count(observed: &Observed, census: &Census<'_>) -> Option<Failures
     new.filter(|failures| ready.is_none_or(|ready| ready.timestamp() <= failures.last_at.timestamp()))
 }
 
-/// Until when no machine is made after so many failures.
-pub(super) fn pause(failures: &Failures) -> Option<Timestamp> {
+/// Until when no machine is made after so many failures; none if that is over.
+pub(super) fn pause(failures: &Failures, now: Timestamp) -> Option<Timestamp> {
     let beyond = failures.count.checked_sub(FREE).filter(|beyond| *beyond > 0)?;
-    Some(failures.last_at.timestamp().saturating_add(PAUSES.bare(beyond)).unwrap_or(Timestamp::MAX))
+    let due = failures.last_at.timestamp().saturating_add(PAUSES.bare(beyond)).unwrap_or(Timestamp::MAX);
+    ahead(due, PAUSES.max, now)
 }
 
 /// When a machine ended that was never ready, if nobody wanted that.

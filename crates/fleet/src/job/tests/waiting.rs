@@ -295,3 +295,15 @@ fn a_job_whose_pause_is_over_does_not_look_again_at_once_while_its_pools_machine
     assert_eq!(said(&over, 3_600), ("MachinesFailing".to_owned(), "pool linux: as the pool says".to_owned()));
     assert_eq!(decide(&over, 3_601), Plan::wait(Next::OnChange));
 }
+
+/// Found by a day in virtual time: a clock that was hours ahead for some minutes left a job waiting for hours.
+#[test]
+fn a_pause_of_hours_was_written_by_a_wrong_clock_and_holds_no_job() {
+    let mut observed = with_claim(json!({ "phase": "Terminating", "allocation": allocation() }));
+    let mut waits = |last: i64| {
+        let status = Arc::make_mut(&mut observed.job).status.as_mut().unwrap();
+        (status.claims_made, status.last_claim_at) = (Some(4), Some(Moment::from(at(last))));
+        said(&observed, 30).0 == "MachinesFailing"
+    };
+    assert!(waits(20) && !waits(20_000));
+}

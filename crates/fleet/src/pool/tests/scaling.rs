@@ -203,6 +203,18 @@ fn arc_4258_failed_vm_does_not_hold_capacity() {
 }
 
 #[test]
+fn failures_that_a_wrong_clock_wrote_down_do_not_hold_a_pool_for_hours() {
+    let mut seen = observed(pool(&json!({ "minReplicas": 1, "maxReplicas": 8 })));
+    let status = decide(&seen, 0).status.unwrap();
+    let mut births = |last: i64| {
+        let failures = Some(api::Failures { count: 6, last_at: Moment::from(at(last)) });
+        Arc::make_mut(&mut seen.pool).status = Some(RunnerPoolStatus { failures, ..status.clone() });
+        made(&decide(&seen, 30)).len()
+    };
+    assert_eq!((births(20), births(20_000)), (0, 1));
+}
+
+#[test]
 fn machines_that_end_unready_again_and_again_slow_the_pool_down_and_it_says_so() {
     let mut seen = observed(pool(&json!({ "minReplicas": 1, "maxReplicas": 8 })));
     let mut pauses = Vec::new();
