@@ -172,12 +172,12 @@ impl Town {
 
     /// What is left anywhere beside what was there before; empty if nothing is.
     pub(crate) async fn leftovers(&self) -> String {
-        let (claims, runners) = (self.claims().await, self.github.runners());
-        let machines = there(&self.pve) != self.before;
-        if claims.is_empty() && runners.is_empty() && !machines {
+        let (claims, runners, now) = (self.claims().await, self.github.runners(), there(&self.pve));
+        if claims.is_empty() && runners.is_empty() && now == self.before {
             return String::new();
         }
-        format!("{} claims: {claims:?}; runners: {runners:?}; machines: {:?}", claims.len(), self.machines())
+        let more = differences(&self.before, &now);
+        format!("{} claims: {claims:?}; runners: {runners:?}; on the hypervisor: {more:?}", claims.len())
     }
 
     /// Waits until nothing is left anywhere.
@@ -242,7 +242,22 @@ pub(crate) fn pool(name: &str, max: u32) -> Value {
 
 fn there(pve: &Simulator) -> Value {
     let state = pve.state();
-    json!([state["vms"], state["volumes"], state["pools"], state["heldLocks"], state["runningTasks"]])
+    let parts = ["vms", "volumes", "pools", "heldLocks", "runningTasks"];
+    Value::Object(parts.map(|part| (part.to_owned(), state[part].clone())).into_iter().collect())
+}
+
+/// What is there now and was not before, by part; of a part that has no list, all of it.
+fn differences(before: &Value, now: &Value) -> Vec<String> {
+    let parts = now.as_object().into_iter().flatten().filter(|(part, now)| before[*part] != **now);
+    parts
+        .map(|(part, now)| match (before[part].as_array(), now.as_array()) {
+            (Some(before), Some(now)) => {
+                let more: Vec<&Value> = now.iter().filter(|one| !before.contains(one)).collect();
+                format!("{part}: {more:?}, {} before and {} now", before.len(), now.len())
+            }
+            _ => format!("{part}: {now}"),
+        })
+        .collect()
 }
 
 /// A pause that is shorter than anything that happens.
