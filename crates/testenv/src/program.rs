@@ -159,6 +159,21 @@ impl Program {
         eventually(what, within, async || test(&lock(&self.lines)).then_some(())).await;
     }
 
+    /// Waits until `attempt` answers `Some`; panics with the output when that takes too long or the program has ended.
+    pub async fn eventually<T>(&self, what: &str, within: Duration, mut attempt: impl AsyncFnMut() -> Option<T>) -> T {
+        let found = poll(within, async || {
+            let ended = self.ended();
+            attempt().await.map(Ok).or_else(|| ended.map(Err))
+        })
+        .await;
+        let said = || self.output();
+        match found {
+            Some(Ok(found)) => found,
+            Some(Err(ended)) => panic!("ended with {ended} before {what}; the program said:\n{}", said()),
+            None => panic!("waited {within:?} in vain until {what}; the program said:\n{}", said()),
+        }
+    }
+
     fn guarded(&self) -> MutexGuard<'_, Guarded> {
         lock(&self.guarded)
     }

@@ -7,7 +7,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Container};
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
-use testenv::{ControlPlane, Options, Program, ServiceAccountRef, Signal, eventually, free_port};
+use testenv::{ControlPlane, Options, Program, ServiceAccountRef, Signal, free_port};
 
 use super::{SOON, page, typed};
 
@@ -67,11 +67,11 @@ async fn what_the_guide_installs_becomes_ready_with_the_rights_that_it_installs(
         let account = plane.service_account(NAMESPACE, pod.service_account_name.as_deref().unwrap(), &[]).await;
         let health = free_port().unwrap();
         let program = start(&plane, &pod.containers[0], &account, health).await;
-        // Beside two other programs' tests it took longer than that once; alone it takes a second.
-        eventually(&format!("{name} is ready"), SOON * 4, async || {
-            page(health, "/readyz").await.filter(|answer| answer.starts_with("HTTP/1.1 200"))
-        })
-        .await;
+        program
+            .eventually(&format!("{name} is ready"), SOON, async || {
+                page(health, "/readyz").await.filter(|answer| answer.starts_with("HTTP/1.1 200"))
+            })
+            .await;
         program.signal(Signal::Terminate);
         assert!(program.wait(SOON).await.success(), "{}", program.output());
         let refused = plane.audit().await.user(&account.username()).filter(|line| line.code == 403);

@@ -72,6 +72,7 @@ impl<K: Cacheable> Cache<K> {
                 arrived: false,
                 began: Instant::now(),
                 fresh: BTreeMap::new(),
+                failures: 0,
             };
             let config = selection.config();
             let open = move || watcher::watcher(api.clone(), config.clone()).boxed();
@@ -109,10 +110,13 @@ struct Source<K> {
     began: Instant,
     /// The list being received; takes the place of the old one when it is complete.
     fresh: BTreeMap<Key, Entry<K>>,
+    /// How often in a row the watch was interrupted before it had proved to work.
+    failures: u32,
 }
 
 impl<K: Cacheable> Source<K> {
-    /// Follows what `open` gives, and starts over when its list has become too old for somebody.
+    /// Follows what `open` gives, and starts over when that is interrupted, or when its list has become too old for
+    /// somebody.
     async fn follow(mut self, open: impl Fn() -> Events<K> + Send) {
         self.gate.wait("the first list");
         loop {
@@ -122,32 +126,48 @@ impl<K: Cacheable> Source<K> {
             tokio::select! {
                 biased;
                 () = outdated => tracing::debug!(kind = %K::kind(&()), "everything is listed anew"),
-                () = self.heed(open()) => return,
+                interrupted = self.heed(open()) => {
+                    if !interrupted {
+                        return;
+                    }
+                }
             }
         }
     }
 
-    async fn heed(&mut self, mut stream: Events<K>) {
-        let mut failures = 0;
-        // The watcher starts over by itself after an error, however it failed; it only wants a pause before it does.
+    /// Takes what comes, up to the first error. The watcher would go on by itself after one, but where nothing changes it
+    /// would never say that it does: only a new list proves that the trouble is over. Whether there was an error; if so, the
+    /// pause after it is over.
+    async fn heed(&mut self, mut stream: Events<K>) -> bool {
+        let opened = Instant::now();
         while let Some(item) = stream.next().await {
             match item {
                 Ok(event) => {
-                    // `Init` only says that another try begins.
-                    if !matches!(event, Event::Init) {
-                        failures = 0;
+                    // A list says nothing about the watch: it may be allowed, and the watch not.
+                    if matches!(event, Event::Apply(_) | Event::Delete(_)) {
+                        self.failures = 0;
                     }
                     self.apply(event);
                 }
                 Err(error) => {
-                    failures += 1;
-                    let obstacle = obstacle::<K>(&error);
-                    tracing::warn!(kind = %K::kind(&()), failures, obstacle, "watch interrupted");
-                    self.gate.wait(obstacle);
-                    tokio::time::sleep(WATCH_BACKOFF.delay(failures, &*K::plural(&()))).await;
+                    if opened.elapsed() > WATCH_BACKOFF.max {
+                        self.failures = 0;
+                    }
+                    drop(stream);
+                    self.pause(&error).await;
+                    return true;
                 }
             }
         }
+        false
+    }
+
+    async fn pause(&mut self, error: &watcher::Error) {
+        self.failures += 1;
+        let (failures, obstacle) = (self.failures, obstacle::<K>(error));
+        tracing::warn!(kind = %K::kind(&()), failures, obstacle, "watch interrupted");
+        self.gate.wait(obstacle);
+        tokio::time::sleep(WATCH_BACKOFF.delay(failures, &*K::plural(&()))).await;
     }
 
     fn apply(&mut self, event: Event<DeserializeGuard<K>>) {
@@ -282,17 +302,32 @@ mod tests {
         Err(watcher::Error::WatchError(status))
     }
 
-    /// A cache fed with `items`, its readiness, and the names that a subscriber heard.
+    fn source(cache: &Cache<ConfigMap>, health: &chassis::health::Health) -> Source<ConfigMap> {
+        Source {
+            cache: cache.clone(),
+            gate: health.gate("cache/configmaps"),
+            metrics: Metrics::new("test"),
+            number: 0,
+            namespace: None,
+            arrived: false,
+            began: Instant::now(),
+            fresh: BTreeMap::new(),
+            failures: 0,
+        }
+    }
+
+    /// A cache fed with `items`, its readiness, and the names that a subscriber heard. Each watch goes on where the last
+    /// was interrupted.
     async fn fed(items: Vec<Item>) -> (Cache<ConfigMap>, String, Vec<String>) {
-        let (health, metrics) = (chassis::health::Health::new(), Metrics::new("test"));
-        let (cache, gate) = (Cache::new(1), health.gate("cache/configmaps"));
+        let (cache, health) = (Cache::new(1), chassis::health::Health::new());
         let (inbox, mut heard) = mpsc::unbounded_channel();
         cache.subscribe(move |change| inbox.send(change.key.clone()).is_ok());
-        let (fresh, began) = (BTreeMap::new(), Instant::now());
-        let source =
-            Source { cache: cache.clone(), gate, metrics, number: 0, namespace: None, arrived: false, began, fresh };
-        let items = std::sync::Mutex::new(items);
-        source.follow(|| futures::stream::iter(std::mem::take(&mut *items.lock().unwrap())).boxed()).await;
+        let items = Arc::new(std::sync::Mutex::new(items.into_iter()));
+        let open = || {
+            let items = Arc::clone(&items);
+            futures::stream::iter(std::iter::from_fn(move || items.lock().unwrap().next())).boxed()
+        };
+        source(&cache, &health).follow(open).await;
         let names = std::iter::from_fn(|| heard.try_recv().ok()).map(|key| key.name).collect();
         (cache, health.readiness().to_string(), names)
     }
@@ -321,18 +356,50 @@ mod tests {
         assert!(readiness.contains("waiting for the API server's watch of configmaps: too old"), "{readiness}");
     }
 
+    /// Watches, one after the other, that fall silent after what they say.
+    fn watches(said: Vec<Vec<Item>>) -> impl Fn() -> Events<ConfigMap> + Send {
+        let said = std::sync::Mutex::new(said.into_iter());
+        move || {
+            let items = said.lock().unwrap().next().unwrap_or_default();
+            futures::stream::iter(items).chain(futures::stream::pending()).boxed()
+        }
+    }
+
+    /// A busy API server answers the first watch of a kind with "storage is (re)initializing".
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_that_goes_on_without_news_is_not_waited_for() {
+        let (cache, health) = (Cache::new(1), chassis::health::Health::new());
+        let refused = list(&[("a", "1")]).into_iter().chain([expired()]).collect();
+        let seen = async {
+            cache.synced().await;
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            assert!(!health.readiness().is_ok(), "{}", health.readiness());
+            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            health.readiness()
+        };
+        tokio::select! {
+            () = source(&cache, &health).follow(watches(vec![refused, list(&[("a", "1")])])) => panic!("a watch has no end"),
+            readiness = seen => assert!(readiness.is_ok(), "{readiness}"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_that_held_is_tried_again_at_once_and_one_that_never_does_is_tried_seldom() {
+        let started = tokio::time::Instant::now();
+        let allowed_to_list = || list(&[("a", "1")]).into_iter().chain([expired()]);
+        fed((0..6).flat_map(|_| allowed_to_list()).collect()).await;
+        assert!(started.elapsed() >= std::time::Duration::from_millis(500 + 1_000 + 2_000 + 4_000 + 8_000 + 16_000));
+
+        let started = tokio::time::Instant::now();
+        let changed = || [Ok(Event::Apply(object("a", "2"))), expired()];
+        fed((0..6).flat_map(|_| list(&[("a", "1")]).into_iter().chain(changed())).collect()).await;
+        assert!(started.elapsed() < std::time::Duration::from_secs(6));
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_watch_that_fell_silent_starts_over_when_somebody_needs_to_know() {
-        let (health, metrics) = (chassis::health::Health::new(), Metrics::new("test"));
-        let (cache, gate) = (Cache::<ConfigMap>::new(1), health.gate("cache/configmaps"));
-        let (fresh, began) = (BTreeMap::new(), Instant::now());
-        let source =
-            Source { cache: cache.clone(), gate, metrics, number: 0, namespace: None, arrived: false, began, fresh };
-        let lists = std::sync::Mutex::new(vec![list(&[("new", "2")]), list(&[("old", "1")])]);
-        let silent = || {
-            let list = lists.lock().unwrap().pop().unwrap_or_default();
-            futures::stream::iter(list).chain(futures::stream::pending()).boxed()
-        };
+        let (cache, health) = (Cache::<ConfigMap>::new(1), chassis::health::Health::new());
+        let silent = watches(vec![list(&[("old", "1")]), list(&[("new", "2")])]);
         let reader = async {
             cache.synced().await;
             assert!(cache.get(&Key::new("", "old")).is_some());
@@ -341,7 +408,7 @@ mod tests {
             cache.all().iter().filter_map(|map| map.metadata.name.clone()).collect::<Vec<_>>()
         };
         tokio::select! {
-            () = source.follow(silent) => panic!("a watch has no end"),
+            () = source(&cache, &health).follow(silent) => panic!("a watch has no end"),
             names = reader => assert_eq!(names, ["new"]),
         }
     }
