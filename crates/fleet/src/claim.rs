@@ -58,7 +58,7 @@ pub enum Step {
     Stop,
     /// Remove it.
     Destroy,
-    /// Remove a volume that its removal left behind.
+    /// Remove a volume that its removal, or a clone that failed, left behind.
     RemoveLeftover(String),
     /// Ask the platform to let the runner go. That is begun and not waited for.
     Deregister {
@@ -144,8 +144,12 @@ pub fn audit(observed: &Observed, plan: &ClaimPlan) -> Vec<Violation> {
             broken("nothing is made for a claim that goes", step.to_string());
         }
         let doomed = observed.is_going() || ended(status.phase);
-        if matches!(step, Step::Destroy | Step::Stop | Step::RemoveLeftover(_)) && !doomed {
+        if matches!(step, Step::Destroy | Step::Stop) && !doomed {
             broken("no VM is removed whose end is not written down", step.to_string());
+        }
+        let empty = matches!(observed.sight, Sight::Absent { .. }) && observed.errands.certain;
+        if matches!(step, Step::RemoveLeftover(_)) && !empty {
+            broken("a volume is a leftover only while no VM has its number or can get it", step.to_string());
         }
         if let Step::Deregister { name, mode, .. } = step {
             let allowed = match mode {

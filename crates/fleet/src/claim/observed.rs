@@ -129,7 +129,7 @@ pub enum Job {
     Stop,
     /// Removing it.
     Destroy,
-    /// Removing what its removal left behind.
+    /// Removing what its removal, or a clone that failed, left behind.
     Sweep,
 }
 
@@ -243,7 +243,7 @@ pub enum Sight {
     Unknown(String),
     /// It does not exist, certainly; these volumes of its number do.
     Absent {
-        /// Volumes that its removal left behind.
+        /// Volumes that its removal, or a clone that failed, left behind.
         remains: Vec<String>,
     },
     /// An operation holds it.

@@ -322,6 +322,11 @@ fn writing(claim: &MachineClaim) -> ClaimPlan {
 )]
 #[case::made_for_nobody(seen(deleted(allocated(claim()))), doing(Step::StageSeed), "for a claim that goes")]
 #[case::removed_alive(Observed { sight: ours(), ..seen(busy(claim())) }, doing(Step::Stop), "end is not written down")]
+#[case::swept_too_soon(
+    Observed { errands: under_way(Job::Clone), ..seen(allocated(claim())) },
+    doing(Step::RemoveLeftover("disks:vm-6000-cloudinit".to_owned())),
+    "only while no VM has its number"
+)]
 #[case::forgotten(Observed { sight: unknown(), ..seen(allocated(claim())) }, writing(&gone_without_vm()), "given back")]
 #[case::let_go(
     Observed { sight: unknown(), ..seen(deleted(busy(claim()))) },

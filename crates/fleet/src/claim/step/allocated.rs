@@ -33,6 +33,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> ClaimPlan {
             let why = Why::Retry { attempt: 1, cause: why.clone() };
             Plan::wait(Next::After(UNSEEN, why).or_sooner(limit::next(observed, now)))
         }
+        Sight::Absent { remains } if !remains.is_empty() => swept(observed, remains, now),
         // A clone call of another process may still be on its way. Of two calls for one number the hypervisor carries out
         // one, and the VM is ours either way.
         Sight::Absent { .. } | Sight::Unasked => clone(observed, now),
@@ -55,6 +56,16 @@ fn clone(observed: &Observed, now: Timestamp) -> ClaimPlan {
         steps.push(Step::StageSeed);
     }
     Plan { steps, next: Next::After(super::FIRST, Why::Task { what: Job::Clone.as_str() }), ..Plan::rest() }
+}
+
+/// A clone that failed has left volumes behind: they go before another one, which they would be in the way of.
+fn swept(observed: &Observed, remains: &[String], now: Timestamp) -> ClaimPlan {
+    if !observed.errands.certain {
+        // They may be the first of a VM whose clone begins.
+        return Plan::wait(Next::After(UNSEEN, Why::Recheck).or_sooner(limit::next(observed, now)));
+    }
+    let steps = remains.iter().cloned().map(Step::RemoveLeftover).collect();
+    Plan { steps, next: Next::After(super::FIRST, Why::Task { what: Job::Sweep.as_str() }), ..Plan::rest() }
 }
 
 /// The storage serves others first. That is told only if it takes longer than anybody would notice.

@@ -157,10 +157,13 @@ proptest! {
 
     #[test]
     fn p7_a_vm_is_removed_only_after_its_end_is_written_down(observed in any::observed()) {
-        let removes = |step: &Step| matches!(step, Step::Stop | Step::Destroy | Step::RemoveLeftover(_));
-        if plan(&observed, at(NOW)).steps.iter().any(removes) {
+        let steps = plan(&observed, at(NOW)).steps;
+        if steps.iter().any(|step| matches!(step, Step::Stop | Step::Destroy)) {
             let gone = observed.claim.metadata.deletion_timestamp.is_some();
             prop_assert!(gone || is_over(observed.claim.status.as_ref()));
+        }
+        if steps.iter().any(|step| matches!(step, Step::RemoveLeftover(_))) {
+            prop_assert!(observed.errands.certain && matches!(observed.sight, Sight::Absent { .. }), "{:?}", steps);
         }
     }
 

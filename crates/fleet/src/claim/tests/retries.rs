@@ -70,6 +70,29 @@ fn a_clone_that_failed_leaves_its_number_and_its_seed(#[case] sight: Sight) {
 }
 
 #[test]
+fn what_a_failed_clone_left_goes_before_the_next_one_under_the_same_number() {
+    let (left, other) = ("disks:vm-6000-cloudinit", "disks:vm-6000-disk-0");
+    let observed = failing(Job::Clone, Kind::Passing, remains(&[left, other]));
+    let counted = Observed { claim: Arc::new(after_pass(&observed, 10)), ..observed };
+    assert_eq!(decide(&counted, 15).steps, [], "its pause is kept");
+    let swept = decide(&counted, 16);
+    let removals = [left, other].map(|volume| Step::RemoveLeftover(volume.to_owned()));
+    assert_eq!((swept.steps.as_slice(), &swept.status), (removals.as_slice(), &None));
+    let unsure = Errands { certain: false, ..counted.errands.clone() };
+    let plan = decide(&Observed { errands: unsure, ..counted.clone() }, 16);
+    assert_waits(&plan, &Next::After(secs(5), Why::Recheck));
+    let sweeping = Observed { errands: under_way(Job::Sweep), sight: Sight::Unasked, ..counted.clone() };
+    assert_eq!(decide(&sweeping, 17).steps, []);
+    let refused =
+        Observed { errands: after(Trouble { attempt: 1, ..trouble(Job::Sweep, Kind::Passing) }), ..counted.clone() };
+    let told = after_pass(&refused, 17);
+    let (_, _, sentence) = said(status_of(&told), ConditionType::Provisioning);
+    assert_eq!(sentence, "attempt 2 of 4 did not succeed: removing what the VM left behind (transient): it said no");
+    let again = decide(&Observed { sight: absent(), ..counted }, 17);
+    assert_eq!(again.steps, [Step::Clone, Step::StageSeed]);
+}
+
+#[test]
 fn a_number_is_kept_while_a_clone_may_still_come_under_it() {
     let errands = Errands { certain: false, ..after(trouble(Job::Clone, Kind::Passing)) };
     let observed = Observed { errands, ..failing(Job::Clone, Kind::Passing, absent()) };

@@ -79,6 +79,8 @@ enum Fault {
     Refused(Kind),
     /// It is taken, and fails later.
     Fails(Kind),
+    /// The same, and a volume stays behind.
+    FailsAndLeaves(Kind),
     /// Nothing happens, and nobody hears of that.
     Lost,
     /// It takes effect, but nobody hears of it.

@@ -77,7 +77,13 @@ impl Subject<'_> {
         if unborn || note.done.contains(&Job::Start) {
             return Sight::Unasked;
         }
-        self.look(note).await
+        let sight = self.look(note).await;
+        // A clone that failed removes what it had made, unless the storage refuses that too.
+        let cloned = !note.made_here || note.asked.contains(&Job::Clone);
+        if cloned && matches!(sight, Sight::Absent { .. }) {
+            return self.remains(note).await;
+        }
+        sight
     }
 
     /// A VM that ran: what the last listing says, and where that would be the end, what it is now.
@@ -120,6 +126,9 @@ impl Subject<'_> {
     }
 
     async fn remains(&self, note: &Note) -> Sight {
+        if note.found_taken {
+            return Sight::Absent { remains: Vec::new() };
+        }
         let seen: Vec<StorageName> = note.storages.iter().cloned().collect();
         let storages = if seen.is_empty() { &self.storages } else { &seen };
         match self.site.hypervisor().leftovers(&self.vm, storages).await {

@@ -50,6 +50,10 @@ pub(super) struct Note {
     pub(super) seen: Option<Seen>,
     /// The storages of its disks, once they were seen.
     pub(super) storages: BTreeSet<StorageName>,
+    /// How many clones were asked for.
+    clones: u32,
+    /// Whether the first clone of all met a volume of its number: that was there before, and is not ours.
+    pub(super) found_taken: bool,
     /// When we started it.
     pub(super) started: Option<Instant>,
     /// Whether it turned out to run.
@@ -119,6 +123,9 @@ impl Note {
     /// Something was asked of the hypervisor and begins.
     pub(super) fn begun(&mut self, job: Job, task: Option<TaskRef>) {
         self.asked.insert(job);
+        if job == Job::Clone {
+            self.clones = self.clones.saturating_add(1);
+        }
         if job == Job::Start {
             self.started = Some(Instant::now());
         }
@@ -148,7 +155,12 @@ impl Note {
     /// Something did not succeed, when the claim had counted this many attempts.
     pub(super) fn failed(&mut self, job: Job, error: &Error, attempt: u32, at: Timestamp) {
         self.asked.insert(job);
-        self.tasks.remove(&job);
+        let had_begun = self.tasks.remove(&job).is_some();
+        if job == Job::Clone {
+            self.clones = self.clones.saturating_add(u32::from(!had_begun));
+            let in_the_way = matches!(error, Error::AlreadyExists { object: Object::Volume(_), .. });
+            self.found_taken = in_the_way && self.made_here && self.clones == 1;
+        }
         self.seen = None;
         self.times = self.times.saturating_add(1);
         if matches!(job, Job::Clone | Job::Stage) && matches!(error, Error::UnknownOutcome { .. }) {

@@ -13,7 +13,7 @@ pub(super) struct Hypervisor {
     vms: BTreeMap<u32, Vm>,
     /// Seeds, by the allocation they belong to.
     seeds: BTreeSet<String>,
-    /// Volumes that a removal left behind, by number.
+    /// Volumes that a removal or a clone that failed left behind, by number.
     volumes: BTreeMap<u32, String>,
     tasks: Vec<Task>,
     /// How the next calls go wrong.
@@ -111,6 +111,9 @@ impl Hypervisor {
             (Job::Clone, None, Some(vm)) => vm.is_whole = true,
             (Job::Clone, Some(_), Some(_)) => {
                 self.vms.remove(number);
+                if *leaves {
+                    self.volumes.insert(*number, allocation.clone());
+                }
             }
             (Job::Start, None, Some(vm)) => vm.runs = true,
             (Job::Stop, None, Some(vm)) => vm.runs = false,
@@ -132,7 +135,10 @@ impl Hypervisor {
         }
         let job = match step {
             Step::Clone if self.vms.contains_key(&number) => return Answer::Refused(Kind::Stale),
-            Step::Clone => Job::Clone,
+            Step::Clone => {
+                assert!(!self.volumes.contains_key(&number), "a clone was begun where its disks cannot be made");
+                Job::Clone
+            }
             Step::StageSeed => Job::Stage,
             Step::Start => Job::Start,
             Step::Stop => Job::Stop,
@@ -167,7 +173,7 @@ impl Hypervisor {
             allocation: allocation.to_owned(),
             ends: now + TASK,
             outcome: None,
-            leaves: fault == Some(Fault::Leaves),
+            leaves: matches!(fault, Some(Fault::Leaves | Fault::FailsAndLeaves(_))),
             is_late: false,
             is_over: false,
         };
@@ -177,7 +183,9 @@ impl Hypervisor {
             ..task
         };
         match fault {
-            Some(Fault::Fails(kind)) => Answer::Task(self.begin(Task { outcome: Some(kind), ..task })),
+            Some(Fault::Fails(kind) | Fault::FailsAndLeaves(kind)) => {
+                Answer::Task(self.begin(Task { outcome: Some(kind), ..task }))
+            }
             Some(Fault::Lost) => Answer::Unheard,
             Some(Fault::Unheard) => {
                 self.begin(task);

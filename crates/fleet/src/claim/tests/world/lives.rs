@@ -140,6 +140,7 @@ fn any_fault() -> impl Strategy<Value = Fault> {
     prop_oneof![
         3 => any::kind().prop_map(Fault::Refused),
         3 => any::kind().prop_map(Fault::Fails),
+        1 => any::kind().prop_map(Fault::FailsAndLeaves),
         2 => Just(Fault::Lost),
         2 => Just(Fault::Unheard),
         2 => (1_i64..35).prop_map(Fault::Late),

@@ -145,7 +145,7 @@ impl World {
         let unborn = self.notes.made_here && !self.notes.touched;
         match stage {
             api::Step::Allocated if unborn || self.notes.done.contains(&Job::Start) => (Sight::Unasked, Life::Unknown),
-            api::Step::Allocated => (self.hypervisor.look(number, id), Life::Unknown),
+            api::Step::Allocated => (self.hypervisor.look_for_all(number, id), Life::Unknown),
             api::Step::Destroying if unborn => {
                 self.notes.done.insert(Job::Discard);
                 (absent(), Life::Unknown)
