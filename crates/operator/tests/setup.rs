@@ -24,6 +24,8 @@ mod starting;
 #[path = "real_why/terminal.rs"]
 #[allow(dead_code, reason = "other tests use more of it")]
 mod terminal;
+#[path = "setup/town.rs"]
+mod town;
 #[path = "setup/wrong.rs"]
 mod wrong;
 

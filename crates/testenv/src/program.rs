@@ -166,12 +166,14 @@ impl Program {
             attempt().await.map(Ok).or_else(|| ended.map(Err))
         })
         .await;
+        let wrong = match &found {
+            Some(Ok(_)) => None,
+            Some(Err(ended)) => Some(format!("it ended with {ended}")),
+            None => Some(format!("waited {within:?} in vain")),
+        };
         let said = || self.output();
-        match found {
-            Some(Ok(found)) => found,
-            Some(Err(ended)) => panic!("ended with {ended} before {what}; the program said:\n{}", said()),
-            None => panic!("waited {within:?} in vain until {what}; the program said:\n{}", said()),
-        }
+        assert!(wrong.is_none(), "{} before {what}; the program said:\n{}", wrong.unwrap_or_default(), said());
+        found.and_then(Result::ok).expect("just checked")
     }
 
     fn guarded(&self) -> MutexGuard<'_, Guarded> {

@@ -45,7 +45,7 @@ pub const KNOWN: &[Known] = &[
         id: WATCH_HISTORY,
         what: "A watch from an older version still works.",
         why: "The real server's watch cache of a kind begins when the kind is first served; ours remembers the last 10,000 \
-              changes of all kinds.",
+              changes of all kinds, and of large ones those of the last 64 MiB.",
         // Found by the comparison itself: everything behind the error differs then.
         matches: |_, _| false,
     },

@@ -39,10 +39,16 @@ fn causes(waiting: &[(&String, &JobRow)]) -> Vec<Cause> {
     causes
 }
 
-/// The sentence without whose claim it is, which differs from job to job.
+/// The sentence without whose claim and which VM it is, which differ from job to job.
 fn general(why: &str) -> String {
     let named = why.split_once(" (machineclaim/").and_then(|(before, rest)| Some((before, rest.split_once(')')?.1)));
-    named.map_or_else(|| why.to_owned(), |(before, after)| format!("{before}{after}"))
+    let unnamed = named.map_or_else(|| why.to_owned(), |(before, after)| format!("{before}{after}"));
+    let mut parts = unnamed.split("VM ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |said, part| match part.trim_start_matches(|letter: char| letter.is_ascii_digit()) {
+        rest if rest.len() < part.len() => format!("{said}its VM{rest}"),
+        _ => format!("{said}VM {part}"),
+    })
 }
 
 #[cfg(test)]
@@ -54,6 +60,13 @@ mod tests {
         let one = general("waits for its VM (machineclaim/job-1-1): 4 clones are under way.");
         assert_eq!(one, "waits for its VM: 4 clones are under way.");
         assert_eq!(general("waits for its VM (machineclaim/job-2-1): 4 clones are under way."), one);
+        let locked =
+            general("attempt 1 of 4 did not succeed: the clone (transient): VM 6068: no room; VM 6069 is not ours");
+        assert_eq!(
+            locked,
+            "attempt 1 of 4 did not succeed: the clone (transient): its VM: no room; its VM is not ours"
+        );
+        assert_eq!(general("waits for its VM to start"), "waits for its VM to start");
         assert_eq!(general("is served by no pool (nowhere)."), "is served by no pool (nowhere).");
     }
 }

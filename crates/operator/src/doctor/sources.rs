@@ -10,7 +10,7 @@ use api::condition::find;
 use api::{Condition, ConditionType, DemandMode, Platform, Reason, RunnerSource, SecretKey};
 use fleet::source::{self, Link, Observed, Session, demand_mode};
 use providers::http::{Trust, Unmetered};
-use providers::platform::{Error, Missing};
+use providers::platform::Missing;
 use runtime::Key;
 
 use super::chart::{About, Chart, Check, Severity};
@@ -181,19 +181,8 @@ async fn demand(source: &RunnerSource, survey: &Survey, about: &About, chart: &m
             let what = format!("the queue of jobs cannot be listened to: {error}");
             let remedy =
                 format!("let the operator reach it, or set spec.demand.mode to webhook or poll: {}", about.edit());
-            let (severity, remedy) = match error {
-                Error::RateLimited { wait, .. } => (Severity::Unknown, later(wait)),
-                Error::Auth { .. }
-                | Error::Permission { .. }
-                | Error::NotFound { .. }
-                | Error::Conflict { .. }
-                | Error::Invalid { .. }
-                | Error::Untrusted { .. }
-                | Error::Transient { .. }
-                | Error::UnknownOutcome { .. }
-                | Error::Protocol { .. }
-                | Error::Unsupported { .. } => (Severity::Broken, remedy),
-            };
+            let (severity, remedy) =
+                error.wait().map_or((Severity::Broken, remedy), |wait| (Severity::Unknown, later(wait)));
             chart.find(severity, Check::Queue, about, what, remedy);
         }
         None => {}

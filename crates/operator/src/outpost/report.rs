@@ -26,22 +26,10 @@ pub(super) fn of(health: &Health) -> Report {
 pub(super) fn trouble(error: &Error, before: Option<&Trouble>, now: Timestamp) -> Trouble {
     let (kind, may_pass) = kind(error);
     let failures = before.map_or(0, |trouble| trouble.failures).saturating_add(1);
-    let until = match error {
-        Error::RateLimited { wait, .. } => {
-            let wait = SignedDuration::try_from(*wait).unwrap_or(SignedDuration::MAX);
-            now.checked_add(wait).ok()
-        }
-        Error::Auth { .. }
-        | Error::Permission { .. }
-        | Error::NotFound { .. }
-        | Error::Conflict { .. }
-        | Error::Invalid { .. }
-        | Error::Untrusted { .. }
-        | Error::Transient { .. }
-        | Error::UnknownOutcome { .. }
-        | Error::Protocol { .. }
-        | Error::Unsupported { .. } => None,
-    };
+    let until = error.wait().and_then(|wait| {
+        let wait = SignedDuration::try_from(wait).unwrap_or(SignedDuration::MAX);
+        now.checked_add(wait).ok()
+    });
     Trouble { kind, message: error.to_string(), failures, may_pass, until }
 }
 

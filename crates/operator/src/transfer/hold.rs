@@ -179,6 +179,7 @@ mod tests {
         assert_eq!(door.get(), Door::OpenSince(Instant::now()));
         assert!(!hold.is_on() && !Hold::never().is_on());
     }
+
     #[tokio::test(start_paused = true)]
     async fn a_key_that_is_gone_does_not_end_its_hold() {
         let (door, mut told) = (Board::new(Door::Unknown), Told::default());

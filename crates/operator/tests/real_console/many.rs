@@ -138,14 +138,20 @@ async fn thousands_of_jobs_are_listed_and_one_that_changes_is_drawn_alone() {
     tasks.shutdown(Duration::from_secs(5)).await.unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_view_of_a_thousand_machines_at_work_stays_quick_while_they_grow_old() {
-    let tasks = Tasks::new();
-    let (stage, browser) = (Stage::new(&tasks).await, Browser::start().await);
+/// Somebody who looks at a thousand machines at work.
+async fn looking(tasks: &Tasks) -> (Stage, Browser) {
+    let (stage, browser) = (Stage::new(tasks).await, Browser::start().await);
     stage.say("state", &picture());
     browser.open(&stage.origin, (1280, 800), "light").await;
     browser.goto(&operator::console::link(&stage.origin, "anybody")).await;
     browser.until("document.getElementById('link-text').textContent === 'Live'").await;
+    (stage, browser)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_view_of_a_thousand_machines_at_work_stays_quick_while_they_grow_old() {
+    let tasks = Tasks::new();
+    let (stage, browser) = looking(&tasks).await;
     for (view, rows) in [("overview", 0), ("queue", QUEUED), ("vms", MACHINES), ("timelines", JOBS), ("clusters", 0)] {
         browser.click(&format!("nav a[href='#/{view}']")).await;
         browser.until(&format!("shown.lines('t-{view}').length === {rows}")).await;
@@ -170,11 +176,7 @@ async fn every_view_of_a_thousand_machines_at_work_stays_quick_while_they_grow_o
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rows_that_are_there_already_keep_no_others_from_being_drawn() {
     let tasks = Tasks::new();
-    let (stage, browser) = (Stage::new(&tasks).await, Browser::start().await);
-    stage.say("state", &picture());
-    browser.open(&stage.origin, (1280, 800), "light").await;
-    browser.goto(&operator::console::link(&stage.origin, "anybody")).await;
-    browser.until("document.getElementById('link-text').textContent === 'Live'").await;
+    let (_stage, browser) = looking(&tasks).await;
     browser.eval(SLOW).await;
     browser.click("nav a[href='#/timelines']").await;
     browser.until(&format!("shown.lines('t-timelines').length === {JOBS}")).await;

@@ -3,16 +3,15 @@
 use std::sync::{Arc, Mutex};
 
 use api::{HypervisorCluster, RunnerPool, RunnerSource};
-use apiserver::store::Memory;
 use bytes::Bytes;
-use chassis::{Clock, Tasks};
+use chassis::Clock;
 use futures::FutureExt as _;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams};
 use operator::doctor::{Means, Sight, examine};
-use operator::single::{HISTORY, Keys, NAMESPACE, Options, Single};
+use operator::single::NAMESPACE;
 use providers::http::{AddressPolicy, Client};
 use providers::platform::Hook as _;
 use providers::platform::github::{Credentials, GitHub, Scope, Settings, Site};
@@ -25,47 +24,7 @@ use testenv::{Program, eventually};
 use crate::browser::Browser;
 use crate::clinic::Clinic;
 use crate::person::{PASSWORD, Person, SOON};
-
-/// A cluster, and the flags that lead to it.
-struct Town {
-    single: Single,
-    kubeconfig: String,
-    _tasks: Tasks,
-}
-
-impl Town {
-    async fn new(person: &Person) -> Self {
-        let (tasks, clock) = (Tasks::new(), Clock::system());
-        let options = Options {
-            clock,
-            storage: Box::new(Memory),
-            history: HISTORY,
-            listen: "127.0.0.1:0".parse().unwrap(),
-            names: Vec::new(),
-            keys: Keys::fresh(clock.now()).unwrap(),
-        };
-        let single = Single::start(options, &tasks).await.unwrap();
-        let kubeconfig = person.file("kubeconfig", &single.kubeconfig());
-        Self { single, kubeconfig, _tasks: tasks }
-    }
-
-    fn flags(&self) -> [&str; 5] {
-        ["--apply-manifests", "-n", "default", "--kubeconfig", &self.kubeconfig]
-    }
-
-    fn objects<K>(&self) -> Api<K>
-    where
-        K: kube::Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>,
-    {
-        Api::namespaced(self.single.admin(), "default")
-    }
-
-    async fn clusters(&self) -> Vec<(String, String)> {
-        let listed = self.objects::<HypervisorCluster>().list(&ListParams::default()).await.unwrap();
-        let pair = |cluster: HypervisorCluster| (cluster.metadata.name.unwrap(), cluster.spec.endpoint.to_string());
-        listed.items.into_iter().map(pair).collect()
-    }
-}
+use crate::town::Town;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_working_set_up_is_neither_moved_nor_forced_back() {
@@ -105,22 +64,32 @@ async fn a_working_set_up_is_neither_moved_nor_forced_back() {
     assert_eq!(town.clusters().await, both);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn webhooks_of_a_new_app_lead_to_the_source() {
+/// A person with an administrator's password, and a GitHub without webhooks.
+async fn newcomer() -> (Clinic, Person) {
     let clinic = Clinic::new(Release::V9).await;
     clinic.github.remove_hooks();
     clinic.pve.set_password("root@pam", PASSWORD);
-    let person = Person::new();
-    let town = Town::new(&person).await;
+    (clinic, Person::new())
+}
+
+/// `init --create-app` with these flags, to which the person agrees in a browser; all of its flags, and what it said.
+async fn app_made(clinic: &Clinic, person: &Person, town: &Town, more: &[&str]) -> (Vec<String>, Program) {
     let (password, ca) = (person.file("password", PASSWORD), person.file("ci.pem", clinic.authority.pem()));
     let ci = format!("{}/acme", clinic.github_url);
     let apply = ["--apply", "--admin-password-file", &password];
     let app = ["--ci", &ci, "--platform", "github", "--create-app", "--ci-ca-file", &ca];
-    let hook = ["--webhook-url", "https://hooks.example.com"];
-    let flags = person.flags(&clinic, &[&apply[..], &app, &hook, &town.flags()].concat());
+    let flags = person.flags(clinic, &[&apply[..], &app, &town.flags(), more].concat());
     let program = Program::start(&person.command(&flags.iter().map(String::as_str).collect::<Vec<_>>()));
-    Browser::new(&clinic).agree_to(&program).await;
+    Browser::new(clinic).agree_to(&program).await;
     assert_eq!(program.wait(SOON).await.code(), Some(0), "{}", program.output());
+    (flags, program)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn webhooks_of_a_new_app_lead_to_the_source() {
+    let (clinic, person) = newcomer().await;
+    let town = Town::new(&person).await;
+    let (_, program) = app_made(&clinic, &person, &town, &["--webhook-url", "https://hooks.example.com"]).await;
     let uid = town.objects::<RunnerSource>().get("github").await.unwrap().metadata.uid.unwrap();
     let told = format!("Webhooks of the App lead to https://hooks.example.com/webhooks/{uid}.");
     assert!(program.output().contains(&told), "{}", program.output());
@@ -198,21 +167,10 @@ async fn without_our_kinds_nothing_is_made() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn webhooks_for_an_app_that_was_made_without() {
-    let clinic = Clinic::new(Release::V9).await;
-    clinic.github.remove_hooks();
-    clinic.pve.set_password("root@pam", PASSWORD);
-    let person = Person::new();
+    let (clinic, person) = newcomer().await;
     let town = Town::new(&person).await;
-    let (password, ca) = (person.file("password", PASSWORD), person.file("ci.pem", clinic.authority.pem()));
-    let ci = format!("{}/acme", clinic.github_url);
-    let apply = ["--apply", "--admin-password-file", &password];
-    let app = ["--ci", &ci, "--platform", "github", "--create-app", "--ci-ca-file", &ca];
-    let flags = person.flags(&clinic, &[&apply[..], &app, &town.flags()].concat());
+    let (flags, _) = app_made(&clinic, &person, &town, &[]).await;
     let mut flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-    let program = Program::start(&person.command(&flags));
-    Browser::new(&clinic).agree_to(&program).await;
-    assert_eq!(program.wait(SOON).await.code(), Some(0), "{}", program.output());
-
     flags.extend(["--webhook-url", "https://hooks.example.com"]);
     let run = person.run(&flags).await;
     assert_eq!(run.code, 1, "{}", run.output);

@@ -1,17 +1,16 @@
 //! `hyperfleet doctor` as a person runs it: flags, output and exit code.
 
-use apiserver::store::Memory;
-use chassis::{Clock, Tasks};
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::PostParams;
-use operator::single::{HISTORY, Keys, NAMESPACE, Options, Single};
+use operator::single::NAMESPACE;
 use serde_json::{Value, json};
 use sim::github::PERSONAL_TOKEN;
 use sim::proxmox::Release;
 
 use crate::clinic::{Clinic, HOME};
 use crate::person::Person;
+use crate::town::Town;
 
 /// What a run of the doctor said, and how it ended.
 struct Seen {
@@ -27,33 +26,17 @@ async fn doctor(person: &Person, kubeconfig: &str, more: &[&str]) -> Seen {
     Seen { code: ended.status.code().unwrap_or(-1), output: String::from_utf8(ended.stdout).unwrap() }
 }
 
-async fn cluster(person: &Person, tasks: &Tasks) -> (Single, String) {
-    let clock = Clock::system();
-    let options = Options {
-        clock,
-        storage: Box::new(Memory),
-        history: HISTORY,
-        listen: "127.0.0.1:0".parse().unwrap(),
-        names: Vec::new(),
-        keys: Keys::fresh(clock.now()).unwrap(),
-    };
-    let single = Single::start(options, tasks).await.unwrap();
-    let kubeconfig = person.file("kubeconfig", &single.kubeconfig());
-    (single, kubeconfig)
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn the_program_says_by_its_exit_code_how_a_set_up_is() {
-    let (clinic, person, tasks) = (Clinic::new(Release::V9).await, Person::new(), Tasks::new());
-    let (single, kubeconfig) = cluster(&person, &tasks).await;
+    let (clinic, person) = (Clinic::new(Release::V9).await, Person::new());
+    let town = Town::new(&person).await;
     let (token, ca) = (person.file("pat", PERSONAL_TOKEN), person.file("ci.pem", clinic.authority.pem()));
     let ci = format!("{}/acme", clinic.github_url);
     let platform = ["--ci", &ci, "--platform", "github", "--ci-ca-file", &ca, "--ci-token-file", &token];
-    let there = ["--apply-manifests", "-n", "default", "--kubeconfig", &kubeconfig];
-    let run = person.apply(&clinic, &[&there[..], &platform].concat()).await;
+    let run = person.apply(&clinic, &[&town.flags()[..], &platform].concat()).await;
     assert_eq!(run.code, 0, "{}", run.output);
 
-    let unknown = doctor(&person, &kubeconfig, &[]).await;
+    let unknown = doctor(&person, &town.kubeconfig, &[]).await;
     assert_eq!(unknown.code, 2, "{}", unknown.output);
     assert!(unknown.output.contains("unknown  bootstrap.advertise: not known here"), "{}", unknown.output);
 
@@ -61,20 +44,20 @@ async fn the_program_says_by_its_exit_code_how_a_set_up_is() {
     let authority: Api<Secret> = Api::namespaced(clinic.client.clone(), HOME);
     let mut secret = authority.get(operator::bootstrap::AUTHORITY).await.unwrap();
     secret.metadata = kube::core::ObjectMeta { name: secret.metadata.name, ..Default::default() };
-    let secrets: Api<Secret> = Api::namespaced(single.admin(), NAMESPACE);
+    let secrets: Api<Secret> = Api::namespaced(town.single.admin(), NAMESPACE);
     secrets.create(&PostParams::default(), &secret).await.unwrap();
     let door = clinic.advertise.lock().unwrap().clone().unwrap();
     let flag = format!("--bootstrap-advertise={door}");
-    let well = doctor(&person, &kubeconfig, &[&flag, "-o", "json"]).await;
+    let well = doctor(&person, &town.kubeconfig, &[&flag, "-o", "json"]).await;
     let told: Value = serde_json::from_str(&well.output).unwrap();
     assert_eq!((well.code, &told["exitCode"], &told["version"]), (0, &json!(0), &json!(1)), "{told:#}");
     assert_eq!((&told["namespace"], &told["summary"]["broken"]), (&json!("default"), &json!(0)));
     let passed = told["passed"].as_array().unwrap();
     assert!(passed.iter().any(|passed| passed["check"] == "advertise" && passed["object"] == "bootstrap.advertise"));
-    let all = doctor(&person, &kubeconfig, &[&flag, "-v"]).await;
+    let all = doctor(&person, &town.kubeconfig, &[&flag, "-v"]).await;
     assert!(all.code == 0 && all.output.contains("ok       bootstrap.advertise"), "{}", all.output);
 
-    let broken = doctor(&person, &kubeconfig, &["--bootstrap-advertise=https://127.0.0.1:8444"]).await;
+    let broken = doctor(&person, &town.kubeconfig, &["--bootstrap-advertise=https://127.0.0.1:8444"]).await;
     assert_eq!(broken.code, 1, "{}", broken.output);
     assert!(broken.output.contains("WRONG    bootstrap.advertise"), "{}", broken.output);
     assert!(broken.output.contains("a VM that calls it calls itself"), "{}", broken.output);

@@ -162,6 +162,14 @@ impl Error {
         }
     }
 
+    /// How long to ask nothing of its kind, if the platform wants that.
+    pub const fn wait(&self) -> Option<Duration> {
+        match self.class() {
+            Class::Throttled(wait) => Some(wait),
+            Class::Conflict | Class::Unavailable | Class::Refused => None,
+        }
+    }
+
     /// The same for the driver.
     pub fn fault(self, operation: impl Into<String>) -> Fault {
         Fault::new(self.class(), operation, self.to_string()).caused_by(self)

@@ -4,10 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use axum::body::Body;
+use axum::http::{Request, header};
 use chassis::{Clock, Tasks};
-use tokio::time::{advance, sleep};
+use http_body_util::BodyExt;
+use tokio::time::{Instant, advance, sleep};
+use tower::ServiceExt;
 
 use super::super::rows::Place;
+use super::super::seat;
 use super::super::show::Show;
 use super::super::state::State;
 
@@ -100,4 +105,22 @@ async fn who_only_asks_for_the_picture_shares_it_too() {
     let (serial, whole) = studio.show.whole();
     let whole: serde_json::Value = serde_json::from_slice(&whole).unwrap();
     assert_eq!((whole["serial"].as_u64(), whole["state"]["place"]["instance"].as_str()), (Some(serial), Some("3")));
+}
+
+/// A connection lives for a while longer than a sitting: a second sitting on it would be cut off in the middle.
+#[tokio::test(start_paused = true)]
+async fn a_sitting_is_over_before_its_connection_which_goes_with_it() {
+    let studio = studio(true);
+    let request = Request::get("/console/events").body(Body::empty()).unwrap();
+    let seat = seat::closed(&studio.show, &studio.tasks).oneshot(request).await.unwrap();
+    assert_eq!(seat.headers()[header::CONNECTION], "close");
+    let begun = Instant::now();
+    let said = tokio::select! {
+        said = seat.into_body().collect() => said.unwrap().to_bytes(),
+        () = studio.storm(600) => panic!("it has no end"),
+    };
+    let lasted = begun.elapsed().as_secs();
+    assert!((235..245).contains(&lasted), "it lasted {lasted} seconds");
+    assert!(said.starts_with(b"event: state\n") && said.ends_with(b"}\n\n"), "no event is cut off");
+    studio.tasks.shutdown(Duration::from_secs(5)).await.unwrap();
 }

@@ -59,19 +59,7 @@ async fn go_round(desk: &Desk, outpost: &Outpost) {
                 failures += 1;
                 let fault = error.clone().fault("ask for jobs");
                 note(desk, &fault);
-                match error {
-                    Error::RateLimited { wait, .. } => wait.max(period(desk)),
-                    Error::Auth { .. }
-                    | Error::Permission { .. }
-                    | Error::NotFound { .. }
-                    | Error::Conflict { .. }
-                    | Error::Invalid { .. }
-                    | Error::Untrusted { .. }
-                    | Error::Transient { .. }
-                    | Error::UnknownOutcome { .. }
-                    | Error::Protocol { .. }
-                    | Error::Unsupported { .. } => BACKOFF.delay(failures, &desk.source).max(period(desk)),
-                }
+                error.wait().unwrap_or_else(|| BACKOFF.delay(failures, &desk.source)).max(period(desk))
             }
         };
         tokio::select! {

@@ -120,19 +120,7 @@ impl Ear {
                 Err(error) => {
                     failures += 1;
                     self.note(&error, "open a queue session");
-                    match error {
-                        Error::RateLimited { wait, .. } => wait,
-                        Error::Auth { .. }
-                        | Error::Permission { .. }
-                        | Error::NotFound { .. }
-                        | Error::Conflict { .. }
-                        | Error::Invalid { .. }
-                        | Error::Untrusted { .. }
-                        | Error::Transient { .. }
-                        | Error::UnknownOutcome { .. }
-                        | Error::Protocol { .. }
-                        | Error::Unsupported { .. } => BACKOFF.delay(failures, &self.pool),
-                    }
+                    error.wait().unwrap_or_else(|| BACKOFF.delay(failures, &self.pool))
                 }
             };
             self.wait(pause, &life).await;

@@ -163,20 +163,26 @@ fn a_fleet_moves_while_its_machines_work_and_survives_a_crash_at_every_write() {
 
 /// What `kubectl apply` does with a file: everything but the status, in any order.
 async fn apply(hand: &Person, file: &Export, wanted: impl Fn(&Value) -> bool) {
-    let text = file.text();
-    let mut documents: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
-    documents.reverse();
-    for mut document in documents.into_iter().filter(wanted) {
-        let path = match document["kind"].as_str().unwrap() {
+    for (path, document) in documents(file).into_iter().rev().filter(|(_, document)| wanted(document)) {
+        hand.create(path, &document).await.unwrap();
+    }
+}
+
+/// What a file holds of these kinds, as `kubectl apply` takes it: where it goes, and without its status.
+fn documents(file: &Export) -> Vec<(&'static str, Value)> {
+    let all: Vec<Value> = serde_saphyr::from_multiple(&file.text()).unwrap();
+    let placed = all.into_iter().filter_map(|mut document| {
+        let path = match document["kind"].as_str()? {
             "Secret" => SECRETS,
             "HypervisorCluster" => CLUSTERS,
             "HypervisorMachineTemplate" => TEMPLATES,
             "MachineClaim" => CLAIMS,
-            _ => continue,
+            _ => return None,
         };
-        document.as_object_mut().unwrap().remove("status");
-        hand.create(path, &document).await.unwrap();
-    }
+        document.as_object_mut()?.remove("status");
+        Some((path, document))
+    });
+    placed.collect()
 }
 
 /// A fleet was exported, and a person applies the file instead of importing it; then hours pass.

@@ -177,6 +177,7 @@ mod tests {
         let paths: Vec<String> = sequences.iter().map(|sequence| sequence[0].path.join(".")).collect();
         assert_eq!(paths, ["colour", "shade"]);
     }
+
     #[test]
     fn a_field_of_a_lists_items_is_changed_in_the_first_of_them_or_in_one_that_is_made() {
         let name = json!({ "type": "string" });

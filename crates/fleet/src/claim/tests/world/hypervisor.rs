@@ -109,7 +109,7 @@ impl Hypervisor {
                 self.seeds.insert(allocation.clone());
             }
             (Job::Clone, None, Some(vm)) => vm.is_whole = true,
-            (Job::Clone, Some(_), Some(_)) => {
+            (Job::Clone, Some(_), Some(_)) | (Job::Destroy, None, Some(_)) => {
                 self.vms.remove(number);
                 if *leaves {
                     self.volumes.insert(*number, allocation.clone());
@@ -117,12 +117,6 @@ impl Hypervisor {
             }
             (Job::Start, None, Some(vm)) => vm.runs = true,
             (Job::Stop, None, Some(vm)) => vm.runs = false,
-            (Job::Destroy, None, Some(_)) => {
-                self.vms.remove(number);
-                if *leaves {
-                    self.volumes.insert(*number, allocation.clone());
-                }
-            }
             (_, _, _) => {}
         }
     }

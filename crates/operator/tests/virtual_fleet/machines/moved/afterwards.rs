@@ -68,16 +68,7 @@ fn a_process_that_starts_without_the_key_of_a_fleet_that_moved_knows_none_of_its
 
 /// A person applies a file where its objects are, or were.
 async fn reapply(hand: &Person, file: &Export) {
-    let documents: Vec<Value> = serde_saphyr::from_multiple(&file.text()).unwrap();
-    for mut document in documents {
-        let path = match document["kind"].as_str().unwrap() {
-            "Secret" => SECRETS,
-            "HypervisorCluster" => CLUSTERS,
-            "HypervisorMachineTemplate" => TEMPLATES,
-            "MachineClaim" => CLAIMS,
-            _ => continue,
-        };
-        document.as_object_mut().unwrap().remove("status");
+    for (path, document) in documents(file) {
         if hand.create(path, &document).await.is_err() {
             let name = document["metadata"]["name"].as_str().unwrap();
             let notes = json!({ "metadata": { "annotations": document["metadata"]["annotations"] } });
