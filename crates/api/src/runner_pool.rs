@@ -85,7 +85,8 @@ pub struct RunnerPoolSpec {
     /// Whose code may run here.
     #[serde(default)]
     pub trust: Trust,
-    /// When true a job that was lost with its machine is started again once, where the platform can do that.
+    /// When true a job that was lost with its machine is started again, where the platform can do that; not if it had been
+    /// started again before, by us or by anybody.
     #[serde(default)]
     pub rerun_lost_jobs: bool,
 }

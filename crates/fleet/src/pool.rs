@@ -167,7 +167,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> PoolPlan {
 
 fn serve(observed: &Observed, now: Timestamp) -> PoolPlan {
     let census = Census::take(observed, now);
-    let failures = failing::count(observed, &census);
+    let failures = failing::count(observed, &census, now);
     let held = obstacle(observed);
     let paused = failures.as_ref().and_then(|failures| failing::pause(failures, now));
     let births = if held.is_none() && paused.is_none() { make::births(observed, &census, now) } else { Vec::new() };

@@ -323,7 +323,7 @@ impl Outpost {
         self.heed(self.link.platform.deregister(runner, mode).await)
     }
 
-    /// Asks for the job that ended then to be run again, unless it waits or has begun since.
+    /// Asks for the job that ended then to be run again, unless it waits or has begun since, or was another try itself.
     pub async fn rerun(&self, key: &JobKey, ended: Timestamp) -> Result<(), Error> {
         self.heed(self.link.platform.rerun(key, ended).await)
     }

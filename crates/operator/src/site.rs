@@ -43,7 +43,7 @@ pub(crate) use figures::{ORPHANS, RESOURCES, TLS_INSECURE, UP};
 pub use link::Hypervisor;
 pub use login::{Complete, Login, Secrets};
 pub use machines::Want;
-pub(crate) use machines::{bridge, life, links, mode};
+pub(crate) use machines::{bridge, disks, life, links, mode};
 pub use ownership::{Ownership, OwnershipError, SECRET as OWNERSHIP};
 pub(crate) use survey::{Survey, sought};
 
@@ -157,10 +157,12 @@ impl Sites {
 
     /// The site of a cluster.
     pub fn get(&self, key: &Key) -> Option<Arc<Site>> {
-        match lock(&self.0.sites).get(key)? {
-            Place::Open(site) => Some(Arc::clone(site)),
-            Place::Closed(..) => None,
-        }
+        lock(&self.0.sites).get(key)?.site()
+    }
+
+    /// Every site that stands.
+    pub fn all(&self) -> Vec<Arc<Site>> {
+        lock(&self.0.sites).values().filter_map(Place::site).collect()
     }
 
     /// What a cluster's planner sees of its site.
@@ -207,11 +209,8 @@ impl Sites {
     /// A term of leadership begins: what was promised before is somebody else's past.
     pub fn begin(&self) {
         lock(&self.0.register).clear();
-        for place in lock(&self.0.sites).values() {
-            match place {
-                Place::Open(site) => lock(&site.ledger).clear(),
-                Place::Closed(..) => {}
-            }
+        for site in self.all() {
+            lock(&site.ledger).clear();
         }
     }
 
@@ -297,29 +296,35 @@ impl Sites {
 
     fn put(&self, key: &Key, place: Place) {
         let before = lock(&self.0.sites).insert(key.clone(), place);
-        before.iter().for_each(Place::give_up);
+        before.iter().for_each(Place::end);
     }
 
     /// Gives a connection up; its monitor ends.
     pub fn disconnect(&self, key: &Key) {
         let before = lock(&self.0.sites).remove(key);
-        before.iter().for_each(Place::give_up);
+        before.iter().for_each(Place::end);
         self.0.figures.forget(key);
     }
 }
 
 impl Place {
-    fn give_up(&self) {
+    fn site(&self) -> Option<Arc<Site>> {
         match self {
-            Self::Open(site) => site.give_up(),
-            Self::Closed(..) => {}
+            Self::Open(site) => Some(Arc::clone(site)),
+            Self::Closed(..) => None,
+        }
+    }
+
+    fn end(&self) {
+        if let Some(site) = self.site() {
+            site.end();
         }
     }
 }
 
 impl Site {
     /// Ends its monitor, and the search for orphans.
-    fn give_up(&self) {
+    fn end(&self) {
         self.given_up.store(true, Ordering::Relaxed);
         self.poke.notify_one();
         self.listed.notify_one();

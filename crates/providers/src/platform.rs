@@ -105,7 +105,8 @@ pub trait Platform: Hook + Send + Sync {
     /// The registrations of the scope that carry the marker.
     fn registrations(&self, marker: &Marker) -> impl Future<Output = Result<Listing, Error>> + Send;
 
-    /// Asks for the job that ended then to be run again, unless it waits or has begun since. [`Error::Transient`] while the
+    /// Asks for the job that ended then to be run again, unless it waits or has begun since, or was another try itself:
+    /// what fills its machine's memory would do so in every try. [`Error::Transient`] while the
     /// platform would refuse because others of its run go on, [`Error::Unsupported`] where it has no way to ask.
     fn rerun(&self, key: &JobKey, ended: Timestamp) -> impl Future<Output = Result<(), Error>> + Send;
 

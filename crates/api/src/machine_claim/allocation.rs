@@ -4,7 +4,7 @@ use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::moment::Moment;
-use crate::names::{CidrText, NodeName, UuidText, VmId};
+use crate::names::{CidrText, NodeName, StorageName, UuidText, VmId};
 use crate::reference::ObjectRef;
 
 /// What a claim holds on the hypervisor.
@@ -20,6 +20,11 @@ pub struct Allocation {
     pub vm_id: VmId,
     /// Node the VM is on.
     pub node: NodeName,
+    /// Storages that the VM's disks are made on: a clone that fails may leave some there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    #[x_kube(merge_strategy = ListMerge::Set)]
+    pub storages: Vec<StorageName>,
     /// Generation of the template the VM is made from.
     #[schemars(range(min = 1))]
     pub template_generation: i64,

@@ -106,7 +106,7 @@ pub struct InfrastructureLoss {
     pub evidence: String,
     /// When we saw it.
     pub at: Moment,
-    /// Whether the platform was asked to start the job again.
+    /// Whether the job was to be started again: the platform is asked for that unless this was another try already.
     #[serde(default)]
     pub rerun_requested: bool,
 }

@@ -59,7 +59,7 @@ pub(super) fn part(observed: &Observed, mode: Mode, now: Timestamp) -> Option<Pa
     if farewell.asking {
         return Some(Parting { step: None, next: Next::After(CALLED, why()), stuck });
     }
-    if let Some(due) = due(observed, mode).filter(|due| *due > now) {
+    if let Some(due) = due(observed, mode, now) {
         let cause = stuck.clone().unwrap_or_else(|| "a registration may still come about".to_owned());
         return Some(Parting { step: None, next: Next::at(due, now, Why::Retry { attempt: 1, cause }), stuck });
     }
@@ -67,13 +67,13 @@ pub(super) fn part(observed: &Observed, mode: Mode, now: Timestamp) -> Option<Pa
     Some(Parting { step: Some(step), next: Next::After(CALLED, why()), stuck })
 }
 
-/// When the platform is asked again; what it said to a milder question does not count.
-fn due(observed: &Observed, mode: Mode) -> Option<Timestamp> {
+/// When the platform is asked again, if it is not time; what it said to a milder question does not count.
+fn due(observed: &Observed, mode: Mode, now: Timestamp) -> Option<Timestamp> {
     let farewell = &observed.runner.farewell;
     let answer = farewell.answer.as_ref().filter(|answer| answer.mode >= mode)?;
     match answer.removal {
-        Removal::Gone => farewell.since.map(|since| limit::after(since, MINTED)),
-        Removal::Busy | Removal::Unknown(_) => Some(retry::again(observed, answer.at, answer.times)),
+        Removal::Gone => farewell.since.map(|since| limit::after(since, MINTED)).filter(|due| *due > now),
+        Removal::Busy | Removal::Unknown(_) => retry::again(observed, answer.at, answer.times, now),
     }
 }
 

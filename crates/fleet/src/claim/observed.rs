@@ -5,7 +5,9 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use api::registry::finalizer::VM_CLEANUP;
-use api::{CidrText, Digest, MachineClaim, MachineClaimStatus, NodeName, ObjectRef, Reason, UuidText, VmId};
+use api::{
+    CidrText, Digest, MachineClaim, MachineClaimStatus, NodeName, ObjectRef, Reason, StorageName, UuidText, VmId,
+};
 use jiff::Timestamp;
 use reconcile::Backoff;
 
@@ -89,6 +91,8 @@ pub struct Place {
     pub vm_id: VmId,
     /// Its node.
     pub node: NodeName,
+    /// Where its disks are made.
+    pub storages: Vec<StorageName>,
     /// Its address, where the template gives out static ones.
     pub address: Option<CidrText>,
     /// The public id of its bootstrap record.

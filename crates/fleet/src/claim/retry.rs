@@ -7,7 +7,7 @@ use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 use reconcile::{Backoff, Next, Plan, Why};
 
 use super::{ClaimPlan, Job, Kind, Observed, Policy, Sight, Step, Trouble, limit, tell};
-use crate::ahead::ahead;
+use crate::ahead::{ahead, is_near};
 
 /// Where there is no room, it is asked for again after this long.
 const ROOM: Duration = Duration::from_secs(30);
@@ -31,7 +31,7 @@ pub(super) fn making(observed: &Observed, now: Timestamp) -> Option<ClaimPlan> {
     match trouble.kind {
         Kind::Stale => paused(observed, now),
         Kind::Final => Some(doom(observed, trouble, reason(trouble), sentence(trouble))),
-        Kind::Passing | Kind::Room if is_counted(observed, trouble) => waiting(observed, trouble, now),
+        Kind::Passing | Kind::Room if is_counted(observed, trouble, now) => waiting(observed, trouble, now),
         Kind::Room => Some(count(observed, trouble, trouble.attempt, now)),
         Kind::Passing => {
             let attempt = trouble.attempt.saturating_add(1);
@@ -74,11 +74,15 @@ pub(super) fn left(observed: &Observed, reason: Reason, message: String) -> Clai
 }
 
 /// Whether the claim says already what happened.
-fn is_counted(observed: &Observed, trouble: &Trouble) -> bool {
+fn is_counted(observed: &Observed, trouble: &Trouble, now: Timestamp) -> bool {
     let Some(due) = &observed.status().next_retry_time else { return false };
     match trouble.kind {
-        // It does not count, but a pause that ended before it was another one's.
-        Kind::Room => due.timestamp() > trouble.at,
+        // It does not count, but a pause that ended before it was another one's, and one that a wrong clock wrote is no
+        // pause.
+        Kind::Room => {
+            let due = due.timestamp();
+            due > trouble.at && is_near(due, observed.policy.backoff.max.max(ROOM), now)
+        }
         Kind::Passing | Kind::Stale | Kind::Final => observed.status().attempts.unwrap_or(0) > trouble.attempt,
     }
 }
@@ -134,14 +138,14 @@ pub(super) fn removing(observed: &Observed, trouble: &Trouble, now: Timestamp) -
     if trouble.kind == Kind::Stale {
         return None;
     }
-    let due = again(observed, trouble.at, trouble.times);
-    Duration::try_from(due.duration_since(now)).ok().filter(|pause| !pause.is_zero())
+    let due = again(observed, trouble.at, trouble.times, now)?;
+    Duration::try_from(due.duration_since(now)).ok()
 }
 
-/// When a removal is tried again that did not succeed at that moment, so often in a row.
-pub(super) fn again(observed: &Observed, at: Timestamp, times: u32) -> Timestamp {
+/// When a removal is tried again that did not succeed at that moment, so often in a row; nothing when it is time.
+pub(super) fn again(observed: &Observed, at: Timestamp, times: u32, now: Timestamp) -> Option<Timestamp> {
     let salt = observed.claim.metadata.uid.as_deref().unwrap_or_default();
-    limit::after(at, REMOVAL.delay(times, salt))
+    ahead(limit::after(at, REMOVAL.delay(times, salt)), REMOVAL.max, now)
 }
 
 /// The word for it.

@@ -107,6 +107,7 @@ fn place() -> Place {
         id: UuidText::new(MACHINE),
         vm_id: VmId(6000),
         node: NodeName::new("a"),
+        storages: vec![api::StorageName::new("disks")],
         address: None,
         bootstrap: UuidText::new(RECORD),
         token_hash: hash('a'),

@@ -22,8 +22,21 @@ pub struct VmIds {
     seen: BTreeSet<VmId>,
     /// Written ahead in claims, whether or not they exist yet.
     recorded: BTreeSet<VmId>,
-    /// Not to be used before this moment.
-    resting: BTreeMap<VmId, Timestamp>,
+    /// Not to be used for a while.
+    resting: BTreeMap<VmId, Rest>,
+}
+
+/// How long a number rests.
+#[derive(Clone, Copy, Debug)]
+struct Rest {
+    since: Timestamp,
+    span: SignedDuration,
+}
+
+impl Rest {
+    fn end(self) -> Timestamp {
+        self.since.saturating_add(self.span).unwrap_or(Timestamp::MAX)
+    }
 }
 
 /// Every number of the range is spoken for.
@@ -60,7 +73,21 @@ impl VmIds {
     }
 
     fn rest(&mut self, id: VmId, now: Timestamp, span: SignedDuration) {
-        self.resting.insert(id, now.saturating_add(span).unwrap_or(Timestamp::MAX));
+        self.awaken(now);
+        let new = Rest { since: now, span };
+        let rests = self.resting.entry(id).or_insert(new);
+        if new.end() > rests.end() {
+            *rests = new;
+        }
+    }
+
+    /// Forgets what has rested long enough. What began at a moment to come was noted by a clock that was set back since: it
+    /// begins now.
+    fn awaken(&mut self, now: Timestamp) {
+        for rest in self.resting.values_mut() {
+            rest.since = rest.since.min(now);
+        }
+        self.resting.retain(|_, rest| rest.end() > now);
     }
 
     /// Takes a number for `allocation`, which it is recorded for from now on.
@@ -68,7 +95,7 @@ impl VmIds {
     /// Where the search starts depends on the allocation, so that two operators on one hypervisor rarely meet; it goes
     /// through the whole range, so that a free number is found if there is one.
     pub fn take(&mut self, range: VmIdRange, allocation: &str, now: Timestamp) -> Result<VmId, NoVmId> {
-        self.resting.retain(|_, until| *until > now);
+        self.awaken(now);
         let (first, last) = (range.first.0, range.last.0);
         let none = NoVmId { first, last };
         let count = u64::from(last.checked_sub(first).ok_or(none)?) + 1;
@@ -115,7 +142,18 @@ mod tests {
     fn a_poisoned_number_is_left_alone_for_a_day() {
         let mut ids = VmIds::new([], []);
         ids.poison(VmId(100), NOW);
-        assert_eq!(ids.take(range(100, 101), "a", NOW), Ok(VmId(101)));
+        ids.release(VmId(100), NOW);
+        assert_eq!(ids.take(range(100, 101), "a", NOW + REST), Ok(VmId(101)));
+        assert_eq!(ids.take(range(100, 100), "b", NOW + POISONED), Ok(VmId(100)));
+    }
+
+    #[test]
+    fn a_number_rests_no_longer_because_the_clock_was_ahead() {
+        let mut ids = VmIds::new([], []);
+        ids.release(VmId(100), NOW + POISONED);
+        assert!(ids.take(range(100, 100), "a", NOW).is_err());
+        ids.release(VmId(100), NOW);
+        assert_eq!(ids.take(range(100, 100), "a", NOW + REST), Ok(VmId(100)));
     }
 
     #[test]

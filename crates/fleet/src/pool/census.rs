@@ -8,6 +8,7 @@ use api::{JobState, MachineClaim, Moment, RunnerJob, Step as Where};
 use jiff::Timestamp;
 
 use super::{Heard, Observed, claim_name};
+use crate::ahead::ahead;
 use crate::claim::{holds_machine, stage};
 use crate::job::{pause, pool_of, trusts_all};
 
@@ -258,7 +259,7 @@ fn queue<'a>(
     let name = claim_name(job.metadata.name.as_deref().unwrap_or_default(), made);
     let last = status.last_claim_at.as_ref().map_or(Timestamp::MIN, Moment::timestamp);
     let grace = plus(last, GRACE);
-    let recent = grace > now && last <= plus(observed.began, TICK);
+    let recent = ahead(grace, GRACE, now).is_some() && last <= plus(observed.began, TICK);
     let own = match claims.get(name.as_str()) {
         Some(Standing::Early | Standing::Ready) => Own::Open,
         None if observed.unseen.contains(&name) => Own::Open,

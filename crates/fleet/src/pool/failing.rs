@@ -23,9 +23,12 @@ const PAUSES: Backoff =
     Backoff { initial: Duration::from_secs(5), factor: 2.0, max: Duration::from_mins(5), jitter: 0.0 };
 
 /// How often in a row, with what is seen now; a machine that was ready after the last one ends the row.
-pub(super) fn count(observed: &Observed, census: &Census<'_>) -> Option<Failures> {
+pub(super) fn count(observed: &Observed, census: &Census<'_>, now: Timestamp) -> Option<Failures> {
     let before = observed.pool.status.as_ref().and_then(|status| status.failures.clone());
-    let last = census.members.iter().filter_map(|one| failed_at(one.claim)).max();
+    // What a clock wrote down that has been set back since is neither before nor after anything.
+    let is_past = |at: &Timestamp| at.duration_since(now) <= TOGETHER;
+    let before = before.filter(|failures| is_past(&failures.last_at.timestamp()));
+    let last = census.members.iter().filter_map(|one| failed_at(one.claim)).filter(is_past).max();
     let new = match (before, last) {
         (Some(Failures { count, last_at }), Some(last)) if last.duration_since(last_at.timestamp()) > TOGETHER => {
             Some(Failures { count: count.saturating_add(1), last_at: Moment::from(last) })
@@ -33,8 +36,10 @@ pub(super) fn count(observed: &Observed, census: &Census<'_>) -> Option<Failures
         (None, Some(last)) => Some(Failures { count: 1, last_at: Moment::from(last) }),
         (before, Some(_) | None) => before,
     };
-    let ready = observed.claims.iter().filter_map(|claim| claim.status.as_ref()?.ready_time.as_ref()).max();
-    new.filter(|failures| ready.is_none_or(|ready| ready.timestamp() <= failures.last_at.timestamp()))
+    let ready =
+        observed.claims.iter().filter_map(|claim| Some(claim.status.as_ref()?.ready_time.as_ref()?.timestamp()));
+    let ready = ready.filter(is_past).max();
+    new.filter(|failures| ready.is_none_or(|ready| ready <= failures.last_at.timestamp()))
 }
 
 /// Until when no machine is made after so many failures; none if that is over.

@@ -15,16 +15,22 @@ pub(super) fn too_many(census: &Census<'_>) -> usize {
     census.serving().saturating_sub(census.wanted)
 }
 
-/// When the surplus may go, by what is written down.
-fn due(observed: &Observed) -> Option<Timestamp> {
-    let since = observed.pool.status.as_ref()?.surplus_since.as_ref()?.timestamp();
+/// Since when there is a surplus, by what is written down; nothing that a clock wrote that has been set back since.
+pub(super) fn since(observed: &Observed, now: Timestamp) -> Option<Moment> {
+    let since = observed.pool.status.as_ref()?.surplus_since.clone()?;
+    (since.timestamp() <= make::whole(now)).then_some(since)
+}
+
+/// When the surplus may go.
+fn due(observed: &Observed, now: Timestamp) -> Option<Timestamp> {
+    let since = since(observed, now)?.timestamp();
     let delay = observed.pool.spec.scaling.scale_down_delay.as_duration();
     Some(since.saturating_add(delay).unwrap_or(Timestamp::MAX))
 }
 
 /// What goes because the pool has been too large for `scaleDownDelay`: what has the least behind it first.
 pub(super) fn surplus(observed: &Observed, census: &Census<'_>, now: Timestamp) -> Vec<Step> {
-    if due(observed).is_none_or(|due| due > now) {
+    if due(observed, now).is_none_or(|due| due > now) {
         return Vec::new();
     }
     let mut idle: Vec<&Member<'_>> = census.members.iter().filter(|one| is_idle(one)).collect();
@@ -38,7 +44,7 @@ pub(super) fn surplus(observed: &Observed, census: &Census<'_>, now: Timestamp) 
 
 /// When the surplus may go, for whoever waits for that.
 pub(super) fn next(observed: &Observed, census: &Census<'_>, now: Timestamp) -> Next {
-    let waits = due(observed).filter(|due| too_many(census) > 0 && *due > now);
+    let waits = due(observed, now).filter(|due| too_many(census) > 0 && *due > now);
     waits.map_or(Next::OnChange, |due| Next::at(due, now, Why::Deadline { what: "scaleDownDelay" }))
 }
 

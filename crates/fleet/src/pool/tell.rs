@@ -13,6 +13,7 @@ use reconcile::{Next, Why};
 
 use super::census::{Census, Standing, level};
 use super::{Observed, make, retire};
+use crate::ahead::ahead;
 use crate::claim::Obstacle;
 
 /// How often counts are told, at most: in a burst every claim moves several times a second.
@@ -48,7 +49,7 @@ pub(super) fn status(observed: &Observed, census: &Census<'_>, state: &State, no
             (Some(old), Some(new)) if old.jobs == new.jobs => before.level.clone(),
             (_, new) => new.cloned(),
         },
-        surplus_since: surplus.then(|| before.surplus_since.unwrap_or_else(|| Moment::from(make::whole(now)))),
+        surplus_since: surplus.then(|| retire::since(observed, now).unwrap_or_else(|| Moment::from(make::whole(now)))),
         failures: state.failures.clone(),
         selector: Some(format!("{RUNNER_POOL}={}", make::pool_name(observed))),
     }
@@ -65,7 +66,8 @@ pub(super) fn paced(observed: &Observed, status: RunnerPoolStatus, now: Timestam
         || status.failures != before.failures
         || endangered(&status) != endangered(&before)
         || status.observed_generation != before.observed_generation;
-    let due = observed.told.and_then(|told| told.checked_add(PACE).ok()).filter(|due| *due > now && !urgent);
+    let told = observed.told.and_then(|told| told.checked_add(PACE).ok()).filter(|_| !urgent);
+    let due = told.and_then(|due| ahead(due, PACE, now));
     match due {
         Some(due) => (None, Next::at(due, now, Why::Recheck)),
         None => (Some(status), Next::OnChange),

@@ -48,7 +48,7 @@ fn over(status: &RunnerJobStatus, now: Option<Timestamp>) -> String {
         let result = status.result.map(|result| format!(": {result}")).unwrap_or_default();
         return format!("ended{ago}{result}");
     };
-    let again = if loss.rerun_requested { "; the platform was asked to start it again" } else { "" };
+    let again = if loss.rerun_requested { "; it is started again if this was its first try" } else { "" };
     format!("was lost with its machine{ago} ({}){}{again}", loss.class, after_colon(&loss.evidence))
 }
 

@@ -243,20 +243,21 @@ impl MachineClaims {
                 Polled::Busy => (Sight::Unasked, Life::Unknown),
                 Polled::Unknown(why) => (Sight::Unknown(why), Life::Unknown),
             };
-            let asks = stage == Where::Allocated && matches!(sight, Sight::Unasked | Sight::Absent { .. });
-            let busy = match (&observed.supply, site) {
-                (Some(supply), Some(site)) if asks && note.tasks.is_empty() && !note.done.contains(&Job::Start) => {
-                    let want = Want {
-                        claim: &claim,
-                        cluster: &supply.cluster,
-                        template: &supply.template,
-                        image: &supply.image,
-                    };
-                    site.turn(&want).err()
-                }
-                (_, _) => None,
-            };
-            let mut errands = note.errands(self.notes.age(), busy);
+            let busy = site.filter(|_| note.tasks.is_empty()).and_then(|site| {
+                let supply = observed.supply.as_ref().filter(|_| {
+                    stage == Where::Allocated
+                        && !note.done.contains(&Job::Start)
+                        && clones(&observed.seen, &sight, self.clock.now())
+                });
+                let Some(supply) = supply else {
+                    // Who does not clone now is not in the way of those who would.
+                    site.cloned(&claim, false);
+                    return None;
+                };
+                let Supply { cluster, template, image, .. } = supply;
+                site.turn(&Want { claim: &claim, cluster, template, image }).err()
+            });
+            let mut errands = note.errands(self.notes.age(), busy, self.clock.now());
             if matches!(sight, Sight::Unknown(_)) {
                 errands.running = None;
             }
@@ -284,7 +285,6 @@ impl Observed {
         let allocation = allocation(claim)?;
         let vm = site.whereabouts(allocation.vm_id, &allocation.node).ok()?;
         let template = self.supply.as_ref().map(|supply| &supply.template.spec);
-        let storages = self.supply.iter().flat_map(|supply| supply.image.storages.clone());
         Some(Subject {
             claim,
             allocation,
@@ -292,9 +292,19 @@ impl Observed {
             vm,
             id: allocation.id.as_str().parse().ok()?,
             disk: template.map(|spec| Bytes(spec.resources.disk.bytes())),
-            storages: storages.chain(site.storages()).collect(),
         })
     }
+}
+
+/// Whether a clone is next for a claim whose number was looked at.
+fn clones(seen: &claim::Observed, sight: &Sight, now: Timestamp) -> bool {
+    let rests = seen.claim.status.as_ref().and_then(|status| claim::due(status, &seen.policy, now)).is_some();
+    let free = match sight {
+        Sight::Unasked => true,
+        Sight::Absent { remains } => remains.is_empty(),
+        Sight::Unknown(_) | Sight::Locked { .. } | Sight::Foreign { .. } | Sight::Ours { .. } => false,
+    };
+    free && !rests
 }
 
 fn allocation(claim: &MachineClaim) -> Option<&api::Allocation> {

@@ -26,6 +26,8 @@ pub(super) struct Ledger {
     clones: BTreeMap<String, (BTreeSet<StorageName>, Instant)>,
     /// Those who asked for a turn in vain, the first who did first.
     waiting: VecDeque<(String, BTreeSet<StorageName>)>,
+    /// Those of them who were told that there is room by now, and have not answered.
+    called: BTreeSet<String>,
     /// How long a storage is kept busy by one clone.
     holds: BTreeMap<StorageName, Permits>,
 }
@@ -163,9 +165,17 @@ impl Ledger {
         }
     }
 
+    /// The claim has given up what it was promised under this id. What it was promised since stays.
+    pub(super) fn give_up(&mut self, claim: &str, id: &str, now: Timestamp) {
+        if self.promises.get(claim).is_some_and(|promise| promise.id == id) {
+            self.forget(claim, now);
+        }
+    }
+
     /// The claim has no machine any more, or gives its number back.
     pub(super) fn forget(&mut self, claim: &str, now: Timestamp) {
         self.clones.remove(claim);
+        self.called.remove(claim);
         self.waiting.retain(|(other, _)| other != claim);
         if let (Some(promise), Some(ids)) = (self.promises.remove(claim), self.ids.as_mut()) {
             ids.release(promise.vm, now);
@@ -179,8 +189,16 @@ impl Ledger {
         }
     }
 
+    /// A number is not given out for long: something is in its way that is not ours to remove.
+    pub(super) fn poison(&mut self, vm: VmId, now: Timestamp) {
+        if let Some(ids) = &mut self.ids {
+            ids.poison(vm, now);
+        }
+    }
+
     /// A turn for a clone that keeps these storages busy, or why it has to wait.
     pub(super) fn turn(&mut self, claim: &str, storages: &BTreeSet<StorageName>) -> Result<(), String> {
+        self.called.remove(claim);
         if self.clones.contains_key(claim) {
             return Ok(());
         }
@@ -210,31 +228,36 @@ impl Ledger {
     }
 
     /// The machines of those whose turn has come; they wait no more, and ask again.
-    pub(super) fn called(&mut self) -> Vec<VmId> {
+    pub(super) fn call(&mut self) -> Vec<VmId> {
         let storages: BTreeSet<&StorageName> = self.waiting.iter().flat_map(|(_, storages)| storages).collect();
         let mut free: BTreeMap<StorageName, usize> = storages
             .into_iter()
             .map(|storage| (storage.clone(), self.most(storage).saturating_sub(self.in_flight(storage))))
             .collect();
-        let mut called = Vec::new();
+        let (mut machines, called) = (Vec::new(), &mut self.called);
         self.waiting.retain(|(claim, storages)| {
             let is_free = storages.iter().all(|storage| free.get(storage).is_some_and(|free| *free > 0));
             if is_free {
                 free.iter_mut().filter(|(storage, _)| storages.contains(storage)).for_each(|(_, free)| *free -= 1);
-                called.extend(self.promises.get(claim).map(|promise| promise.vm));
+                called.insert(claim.clone());
+                machines.extend(self.promises.get(claim).map(|promise| promise.vm));
             }
             !is_free
         });
-        called
+        machines
     }
 
-    /// A clone has ended; how long it took tells how many its storages can serve.
-    pub(super) fn ended(&mut self, claim: &str, well: bool) {
-        let Some((storages, since)) = self.clones.remove(claim) else { return };
+    /// A clone has ended, or is not to be made now; how long it took tells how many its storages can serve. Whether it leaves a
+    /// place to somebody else: its own, or the one that it was called for.
+    pub(super) fn ended(&mut self, claim: &str, well: bool) -> bool {
+        self.waiting.retain(|(other, _)| other != claim);
+        let was_called = self.called.remove(claim);
+        let Some((storages, since)) = self.clones.remove(claim) else { return was_called };
         for storage in storages.into_iter().filter(|_| well) {
             let permits = self.holds.entry(storage).or_insert_with(|| Permits::new(0));
             *permits = permits.measured(since.elapsed().min(LONGEST));
         }
+        true
     }
 }
 

@@ -126,9 +126,15 @@ impl Site {
         self.call_waiting();
     }
 
+    /// The same for what a claim was given under this allocation, if it has not got another since.
+    pub fn give_up(&self, claim: &str, allocation: &str, now: Timestamp) {
+        lock(&self.ledger).give_up(claim, allocation, now);
+        self.call_waiting();
+    }
+
     /// Calls those who wait for a storage that has room for them by now.
     fn call_waiting(&self) {
-        let called = lock(&self.ledger).called();
+        let called = lock(&self.ledger).call();
         self.call(&called);
     }
 
@@ -144,22 +150,20 @@ impl Site {
 
     /// A turn for a clone, or why it has to wait.
     pub fn turn(&self, want: &Want<'_>) -> Result<(), String> {
-        let storages = match mode(want.cluster, want.template) {
-            CloneMode::Full(Some(storage)) => [StorageName::new(storage.as_str())].into(),
-            CloneMode::LinkedOrFull(Some(storage)) if !want.image.linkable => {
-                [StorageName::new(storage.as_str())].into()
-            }
-            CloneMode::Linked | CloneMode::LinkedOrFull(_) | CloneMode::Full(None) => {
-                want.image.storages.iter().map(|storage| StorageName::new(storage.as_str())).collect()
-            }
-        };
-        lock(&self.ledger).turn(want.claim, &storages)
+        lock(&self.ledger).turn(want.claim, &disks(want.cluster, want.template, want.image))
     }
 
-    /// A claim's clone has ended, well or not.
+    /// A claim's clone has ended, well or not; or it is not to be made now. Nothing, if it had no turn.
     pub fn cloned(&self, claim: &str, well: bool) {
-        lock(&self.ledger).ended(claim, well);
-        self.call_waiting();
+        let leaves_room = lock(&self.ledger).ended(claim, well);
+        if leaves_room {
+            self.call_waiting();
+        }
+    }
+
+    /// Something that is not ours is in the way of whoever has this number.
+    pub fn poison(&self, vm: VmId, now: Timestamp) {
+        lock(&self.ledger).poison(vm, now);
     }
 
     /// The name under which a machine's cloud-init fetches its files.
@@ -193,6 +197,16 @@ pub(crate) fn mode(cluster: &HypervisorCluster, template: &HypervisorMachineTemp
         (true, false) => CloneMode::Linked,
         (false, _) => CloneMode::Full(storage),
     }
+}
+
+/// The storages that the disks of a template's machines are made on.
+pub(crate) fn disks(
+    cluster: &HypervisorCluster,
+    template: &HypervisorMachineTemplate,
+    image: &Image,
+) -> BTreeSet<StorageName> {
+    let storages = mode(cluster, template).storages(image);
+    storages.iter().map(|storage| StorageName::new(storage.as_str())).collect()
 }
 
 /// Whether a machine runs, as a direct question was answered.

@@ -3,6 +3,7 @@
 mod claims;
 mod clusters;
 mod crashes;
+mod leftovers;
 mod mistakes;
 mod moved;
 mod named;

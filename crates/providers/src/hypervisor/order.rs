@@ -55,26 +55,38 @@ pub enum Copy<'a> {
     Full(Option<&'a StorageName>),
 }
 
-impl CloneOrder<'_> {
-    /// How the clone will be made, or why it cannot be.
-    pub fn copy(&self) -> Result<Copy<'_>, Error> {
-        self.image.check()?;
-        match &self.mode {
-            CloneMode::Linked | CloneMode::LinkedOrFull(_) if self.image.linkable => Ok(Copy::Linked),
-            CloneMode::LinkedOrFull(storage) | CloneMode::Full(storage) => Ok(Copy::Full(storage.as_ref())),
-            CloneMode::Linked => Err(Error::Unsupported {
-                object: Object::Image(self.image.image.id),
+impl CloneMode {
+    /// How a clone of this image will be made, or why it cannot be.
+    fn copy(&self, image: &Image) -> Result<Copy<'_>, Error> {
+        image.check()?;
+        match self {
+            Self::Linked | Self::LinkedOrFull(_) if image.linkable => Ok(Copy::Linked),
+            Self::LinkedOrFull(storage) | Self::Full(storage) => Ok(Copy::Full(storage.as_ref())),
+            Self::Linked => Err(Error::Unsupported {
+                object: Object::Image(image.image.id),
                 detail: "its storage cannot make linked clones; move it to one that can, or allow full clones".into(),
             }),
         }
     }
 
+    /// The storages that making a clone of this image keeps busy: its disks are made there.
+    pub fn storages(&self, image: &Image) -> BTreeSet<StorageName> {
+        match self.copy(image) {
+            Ok(Copy::Full(Some(storage))) => BTreeSet::from([storage.clone()]),
+            Ok(Copy::Full(None) | Copy::Linked) | Err(_) => image.storages.clone(),
+        }
+    }
+}
+
+impl CloneOrder<'_> {
+    /// How the clone will be made, or why it cannot be.
+    pub fn copy(&self) -> Result<Copy<'_>, Error> {
+        self.mode.copy(self.image)
+    }
+
     /// The storages that making the clone keeps busy.
     pub fn storages(&self) -> BTreeSet<StorageName> {
-        match self.copy() {
-            Ok(Copy::Full(Some(storage))) => BTreeSet::from([storage.clone()]),
-            Ok(Copy::Full(None) | Copy::Linked) | Err(_) => self.image.storages.clone(),
-        }
+        self.mode.storages(self.image)
     }
 }
 

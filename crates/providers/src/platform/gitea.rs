@@ -203,7 +203,7 @@ impl Platform for Gitea {
         let told = self.look(&place).await?.ok_or_else(gone)?;
         // A job that is run again keeps its key.
         let (_, job) = told.read(&self.site).ok_or_else(|| unreadable(key))?;
-        if !job.is_what_ended(ended) {
+        if !job.is_what_ended(ended) || told.was_tried_before() {
             return Ok(());
         }
         match self.api.tell(Deed::Rerun, &place.rerun_path(told.run_id), None).await {

@@ -41,12 +41,13 @@ fn closed(observed: &Observed, obstacle: &Obstacle, now: Timestamp) -> ClaimPlan
 
 /// Writes down what will be made, before it is.
 fn allocate(observed: &Observed, terms: &Terms, place: &Place, now: Timestamp) -> MachineClaimStatus {
-    let Place { id, vm_id, node, address, bootstrap, token_hash, seed_hash } = place;
+    let Place { id, vm_id, node, storages, address, bootstrap, token_hash, seed_hash } = place;
     let allocation = Allocation {
         id: id.clone(),
         cluster_ref: terms.cluster.clone(),
         vm_id: *vm_id,
         node: node.clone(),
+        storages: storages.clone(),
         template_generation: terms.template_generation,
         allocated_at: Moment::from(now),
         address: address.clone(),

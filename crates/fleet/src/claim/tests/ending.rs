@@ -210,6 +210,7 @@ fn a_removal_is_tried_again_for_ever_with_growing_pauses(
 
 #[rstest]
 #[case::stale(trouble(Job::Destroy, Kind::Stale))]
+#[case::told_by_a_clock_that_was_set_back(Trouble { at: at(20_000), ..trouble(Job::Destroy, Kind::Passing) })]
 #[case::of_its_making(trouble(Job::Clone, Kind::Final))]
 #[case::of_its_service(trouble(Job::Detach, Kind::Passing))]
 fn what_says_nothing_about_a_removal_does_not_delay_it(#[case] trouble: Trouble) {

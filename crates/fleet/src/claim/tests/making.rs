@@ -78,8 +78,8 @@ fn everything_about_a_machine_is_written_down_before_it_is_made() {
     assert_eq!(where_is(status), (Phase::Provisioning, api::Step::Allocated));
     let held = serde_json::to_value(status.allocation.as_ref().unwrap()).unwrap();
     let expected = json!({
-        "id": MACHINE, "clusterRef": { "name": "pve" }, "vmId": 6000, "node": "a", "templateGeneration": 3,
-        "allocatedAt": at(7).to_string(), "address": "10.0.0.7/24",
+        "id": MACHINE, "clusterRef": { "name": "pve" }, "vmId": 6000, "node": "a", "storages": ["disks"],
+        "templateGeneration": 3, "allocatedAt": at(7).to_string(), "address": "10.0.0.7/24",
     });
     assert_eq!(held, expected);
     let record = serde_json::to_value(status.bootstrap.as_ref().unwrap()).unwrap();

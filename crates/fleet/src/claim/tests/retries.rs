@@ -183,6 +183,15 @@ fn no_room_is_waited_for_each_time_and_never_counts() {
     assert_eq!(plan.status.unwrap().phase, Some(Phase::Provisioning), "attempts are not what it lacks");
 }
 
+/// It was tried again as fast as it failed, until the time came that the clock had shown.
+#[test]
+fn no_room_is_waited_for_though_a_clock_that_was_set_back_wrote_another_pause() {
+    let observed = Observed { claim: Arc::new(tried(1, Some(20_000))), ..failing(Job::Stage, Kind::Room, ours()) };
+    let waiting = after_pass(&observed, 10);
+    assert_eq!(due(status_of(&waiting)), 40);
+    assert_eq!(decide(&Observed { claim: Arc::new(waiting), ..observed }, 39).steps, []);
+}
+
 #[test]
 fn who_comes_after_a_restart_keeps_the_pause_that_was_written_down() {
     let observed = Observed { sight: ours(), errands: done(&[Job::Stage]), ..seen(tried(1, Some(30))) };

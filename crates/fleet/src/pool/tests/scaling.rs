@@ -212,6 +212,47 @@ fn failures_that_a_wrong_clock_wrote_down_do_not_hold_a_pool_for_hours() {
         made(&decide(&seen, 30)).len()
     };
     assert_eq!((births(20), births(20_000)), (0, 1));
+    // Those that come now are counted from now, or nothing would ever slow the pool down.
+    member(&mut seen, "linux-x", Phase::Provisioning, 0);
+    change(&mut seen, "linux-x", |claim| claim.status = Some(dead(25)));
+    let counted = decide(&seen, 30).status.unwrap().failures;
+    assert_eq!(counted, Some(api::Failures { count: 1, last_at: Moment::from(at(25)) }));
+    change(&mut seen, "linux-x", |claim| claim.status = Some(dead(20_000)));
+    assert_eq!(decide(&seen, 30).status.unwrap().failures, None, "one that failed in times to come is not the last");
+    // And one that was ready in times to come does not say that all is well.
+    change(&mut seen, "linux-x", |claim| claim.status = Some(dead(25)));
+    member(&mut seen, "linux-y", Phase::Ready, 20_000);
+    let counted = decide(&seen, 30).status.unwrap().failures;
+    assert_eq!(counted.map(|failures| failures.count), Some(1));
+}
+
+#[test]
+fn a_claim_that_was_announced_in_times_to_come_is_not_waited_for() {
+    let mut seen = observed(pool(&json!({})));
+    jobs(&mut seen, 1);
+    seen.began = at(20_000);
+    Arc::make_mut(&mut seen.jobs[0]).status = Some(RunnerJobStatus {
+        claims_made: Some(1),
+        last_claim_at: Some(Moment::from(at(19_990))),
+        ..RunnerJobStatus::default()
+    });
+    assert_eq!(made(&decide(&seen, 10)), ["job-0-2"]);
+}
+
+#[test]
+fn what_a_wrong_clock_wrote_down_holds_neither_a_surplus_nor_what_is_told() {
+    let mut seen = observed(pool(&json!({ "scaleDownDelay": "60s" })));
+    member(&mut seen, "linux-x", Phase::Ready, 0);
+    let mut status = decide(&seen, 10).status.unwrap();
+    status.surplus_since = Some(Moment::from(at(20_000)));
+    Arc::make_mut(&mut seen.pool).status = Some(status);
+    let plan = decide(&seen, 10);
+    assert_eq!(plan.status.clone().unwrap().surplus_since, Some(Moment::from(at(10))));
+    Arc::make_mut(&mut seen.pool).status = plan.status;
+    seen.told = Some(at(20_000));
+    member(&mut seen, "linux-y", Phase::Ready, 0);
+    assert_eq!(decide(&seen, 11).status.map(|status| status.ready_replicas), Some(2));
+    assert_eq!(retired(&decide(&seen, 70)).len(), 2);
 }
 
 #[test]

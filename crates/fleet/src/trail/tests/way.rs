@@ -141,8 +141,8 @@ fn a_reason_of_another_version_is_passed_on() {
     "runnerjob/job-1 ended 5s ago: Failed.")]
 #[case::lost(json!({ "state": "Completed", "endedAt": ago(5), "infrastructureLoss":
         { "class": "HostDied", "evidence": "node pve1 is offline", "at": ago(5), "rerunRequested": true } }), Standing::Ended,
-    "runnerjob/job-1 was lost with its machine 5s ago (HostDied): node pve1 is offline; the platform was asked to start it \
-     again.")]
+    "runnerjob/job-1 was lost with its machine 5s ago (HostDied): node pve1 is offline; it is started again if this was its \
+     first try.")]
 fn a_job_that_waits_for_nothing_says_how_it_is(#[case] status: Value, #[case] standing: Standing, #[case] line: &str) {
     let claim = claim("Busy", allocated(), &[said("Ready", "True", "Busy", "the runner runs")]);
     let answer = follow(&Scene { claim, ..scene(job(status)) }, at(NOW)).answer;

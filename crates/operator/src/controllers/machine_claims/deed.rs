@@ -54,7 +54,7 @@ impl MachineClaims {
                 } else {
                     tracing::warn!(%step, %error, class = error.as_str(), "did not succeed");
                 }
-                note.failed(job, &error, attempt, self.clock.now());
+                subject.failed(&mut note, job, &error, attempt, self.clock.now());
                 Err(Fault::new(Class::Conflict, step.to_string(), error.to_string()))
             }
         };
@@ -66,7 +66,9 @@ impl MachineClaims {
         let hypervisor = subject.site.hypervisor();
         match step {
             Step::Clone => {
-                let task = hypervisor.clone_image(&order(observed, subject)?).await?;
+                let order = order(observed, subject)?;
+                note.storages = order.storages();
+                let task = hypervisor.clone_image(&order).await?;
                 note.begun(Job::Clone, Some(task));
             }
             Step::StageSeed => {

@@ -6,7 +6,9 @@ use std::time::Duration;
 use api::{Allocation, MachineClaim, Step as Where};
 use fleet::claim::{Job, Life, Sight};
 use jiff::{SignedDuration, Timestamp};
-use providers::hypervisor::{AllocationId, Bytes, Error, Mark, Power, Seen, StorageName, TaskState, VmRef, Whose};
+use providers::hypervisor::{
+    AllocationId, Bytes, Error, Mark, Object, Power, Seen, StorageName, TaskState, VmRef, Whose,
+};
 
 use super::notes::Note;
 use crate::site::{Site, life};
@@ -27,8 +29,6 @@ pub(super) struct Subject<'a> {
     pub(super) id: AllocationId,
     /// The size that its disk should have.
     pub(super) disk: Option<Bytes>,
-    /// Where its disks may be, if nobody has seen them.
-    pub(super) storages: Vec<StorageName>,
 }
 
 impl Subject<'_> {
@@ -39,7 +39,7 @@ impl Subject<'_> {
             match self.site.hypervisor().task(&task).await {
                 Ok(TaskState::Running) => continue,
                 Ok(TaskState::Done { .. }) => note.ended(job),
-                Ok(TaskState::Failed(error)) => note.failed(job, &error, attempt, now),
+                Ok(TaskState::Failed(error)) => self.failed(note, job, &error, attempt, now),
                 // Nobody knows: the VM does.
                 Ok(TaskState::Lost) => {
                     note.tasks.remove(&job);
@@ -51,6 +51,14 @@ impl Subject<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Something did not succeed, when the claim had counted this many attempts.
+    pub(super) fn failed(&self, note: &mut Note, job: Job, error: &Error, attempt: u32, now: Timestamp) {
+        note.failed(job, error, attempt);
+        if is_in_the_way(job, error) {
+            self.site.poison(self.allocation.vm_id, now);
+        }
     }
 
     /// What the step needs to know of a VM that we do nothing to.
@@ -129,12 +137,20 @@ impl Subject<'_> {
         if note.found_taken {
             return Sight::Absent { remains: Vec::new() };
         }
-        let seen: Vec<StorageName> = note.storages.iter().cloned().collect();
-        let storages = if seen.is_empty() { &self.storages } else { &seen };
-        match self.site.hypervisor().leftovers(&self.vm, storages).await {
+        match self.site.hypervisor().leftovers(&self.vm, &self.storages(note)).await {
             Ok(volumes) => Sight::Absent { remains: volumes.iter().map(ToString::to_string).collect() },
             Err(error) => Sight::Unknown(error.to_string()),
         }
+    }
+
+    /// Where its disks are or were: as they were seen, else as it was written down before they were made.
+    fn storages(&self, note: &Note) -> Vec<StorageName> {
+        if !note.storages.is_empty() {
+            return note.storages.iter().cloned().collect();
+        }
+        let written: Vec<_> =
+            self.allocation.storages.iter().filter_map(|storage| storage.as_str().parse().ok()).collect();
+        if written.is_empty() { self.site.storages().into_iter().collect() } else { written }
     }
 
     async fn look(&self, note: &mut Note) -> Sight {
@@ -164,6 +180,11 @@ impl Subject<'_> {
             (None, _) | (_, None) => false,
         }
     }
+}
+
+/// Whether a clone met a volume of its number: with another number it may succeed.
+pub(super) const fn is_in_the_way(job: Job, error: &Error) -> bool {
+    matches!((job, error), (Job::Clone, Error::AlreadyExists { object: Object::Volume(_), .. }))
 }
 
 /// Whether a VM that is not ours means that ours is gone. What once was ours and was tampered with is for a person to

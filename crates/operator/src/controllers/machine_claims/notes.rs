@@ -10,6 +10,8 @@ use providers::hypervisor::{Error, Object, Seen, StorageName, TaskRef};
 use reconcile::Class;
 use tokio::time::Instant;
 
+use super::look::is_in_the_way;
+
 /// After this long every call that somebody else may have sent is over: the longest has 35 s, and a leader that is not
 /// one any more sends none.
 const SETTLED: Duration = Duration::from_mins(1);
@@ -42,13 +44,13 @@ pub(super) struct Note {
     /// When the last of them began.
     since: Option<Instant>,
     pub(super) done: BTreeSet<Job>,
-    trouble: Option<Trouble>,
+    trouble: Option<Met>,
     times: u32,
     /// Until then a clone or an upload may still come about whose answer was lost.
     unsure_until: Option<Instant>,
     /// The last look at the VM, as long as nothing was changed since.
     pub(super) seen: Option<Seen>,
-    /// The storages of its disks, once they were seen.
+    /// The storages of its disks: those that its clone is made on, and once they were seen those.
     pub(super) storages: BTreeSet<StorageName>,
     /// How many clones were asked for.
     clones: u32,
@@ -58,6 +60,13 @@ pub(super) struct Note {
     pub(super) started: Option<Instant>,
     /// Whether it turned out to run.
     pub(super) runs: bool,
+}
+
+/// What did not succeed, and when: by this process's own measure, since the clock may be set in between.
+#[derive(Clone, Debug)]
+struct Met {
+    trouble: Trouble,
+    at: Instant,
 }
 
 impl Notes {
@@ -104,8 +113,9 @@ impl Notes {
 }
 
 impl Note {
-    /// The same as the planner sees it.
-    pub(super) fn errands(&self, term: Duration, storage_busy: Option<String>) -> Errands {
+    /// The same as the planner sees it now.
+    pub(super) fn errands(&self, term: Duration, storage_busy: Option<String>, now: Timestamp) -> Errands {
+        let trouble = self.trouble.as_ref().map(|met| Trouble { at: before(now, met.at), ..met.trouble.clone() });
         let unsure = self.unsure_until.is_some_and(|until| Instant::now() < until);
         // A VM that was seen is there: the call that made it has ended, whoever sent it, and so, soon, has the upload that
         // was sent right after it.
@@ -114,7 +124,7 @@ impl Note {
             running: self.tasks.keys().next().copied(),
             waited: self.since.map_or(Duration::ZERO, |since| since.elapsed()),
             done: self.done.clone(),
-            trouble: self.trouble.clone(),
+            trouble,
             certain: (self.made_here || term >= patience) && !unsure,
             storage_busy,
         }
@@ -143,7 +153,7 @@ impl Note {
         self.tasks.remove(&job);
         self.done.insert(job);
         // What another job met is still to be judged.
-        if self.trouble.as_ref().is_none_or(|trouble| trouble.job == job) {
+        if self.trouble.as_ref().is_none_or(|met| met.trouble.job == job) {
             self.trouble = None;
             self.times = 0;
         }
@@ -153,13 +163,12 @@ impl Note {
     }
 
     /// Something did not succeed, when the claim had counted this many attempts.
-    pub(super) fn failed(&mut self, job: Job, error: &Error, attempt: u32, at: Timestamp) {
+    pub(super) fn failed(&mut self, job: Job, error: &Error, attempt: u32) {
         self.asked.insert(job);
         let had_begun = self.tasks.remove(&job).is_some();
         if job == Job::Clone {
             self.clones = self.clones.saturating_add(u32::from(!had_begun));
-            let in_the_way = matches!(error, Error::AlreadyExists { object: Object::Volume(_), .. });
-            self.found_taken = in_the_way && self.made_here && self.clones == 1;
+            self.found_taken |= is_in_the_way(job, error) && self.made_here && self.clones == 1;
         }
         self.seen = None;
         self.times = self.times.saturating_add(1);
@@ -170,9 +179,17 @@ impl Note {
             self.runs = true;
             self.done.remove(&Job::Stop);
         }
-        let kind = kind(error, self.times);
-        self.trouble = Some(Trouble { job, kind, message: error.to_string(), attempt, times: self.times, at });
+        let kind = if is_in_the_way(job, error) { Kind::Passing } else { kind(error, self.times) };
+        // The moment is told by whoever asks for it.
+        let at = Timestamp::UNIX_EPOCH;
+        let trouble = Trouble { job, kind, message: error.to_string(), attempt, times: self.times, at };
+        self.trouble = Some(Met { trouble, at: Instant::now() });
     }
+}
+
+/// The moment of something that was noted then, by the clock as it is now.
+fn before(now: Timestamp, then: Instant) -> Timestamp {
+    now.checked_sub(then.elapsed()).unwrap_or(Timestamp::MIN)
 }
 
 /// What to do about an error.

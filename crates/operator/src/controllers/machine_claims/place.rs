@@ -15,7 +15,7 @@ use super::super::hypervisor_clusters::target;
 use super::supply::Supply;
 use super::{MachineClaims, allocation, uid};
 use crate::chance::uuid;
-use crate::site::Want;
+use crate::site::{Want, disks};
 
 impl MachineClaims {
     /// A number, a node and an address for a claim that has none.
@@ -48,6 +48,7 @@ impl MachineClaims {
             id: UuidText::new(id),
             vm_id,
             node,
+            storages: disks(&supply.cluster, &supply.template, &supply.image).into_iter().collect(),
             address,
             bootstrap: UuidText::new(bootstrap),
             token_hash: hash(&token),

@@ -30,8 +30,13 @@ pub fn wire(driver: Driver<MachineClaims>, memory: Memory, sites: &Sites, source
         if let Some(claim) = before.filter(|claim| change.after.is_none() || lost(claim)) {
             release(&registry, &notes, claim, clock.now());
         }
+        if let Some((before, after)) = before.zip(after) {
+            give_up(&registry, before, after, clock.now());
+        }
         if let Some(gone) = before.filter(|_| change.after.is_none()) {
             farewells.forget(&uid(gone));
+            // Also a place that it was promised and had not written down.
+            registry.all().iter().for_each(|site| site.forget(&uid(gone), clock.now()));
         }
         true
     });
@@ -61,6 +66,19 @@ pub fn wire(driver: Driver<MachineClaims>, memory: Memory, sites: &Sites, source
 fn is_without_vm(claim: &MachineClaim) -> bool {
     let teardown = claim.status.as_ref().and_then(|status| status.teardown.as_ref());
     teardown.is_some_and(|teardown| teardown.vm_gone_at.is_some())
+}
+
+/// A claim whose attempt has failed holds neither its number nor a place at a storage while it pauses.
+fn give_up(sites: &Sites, before: &MachineClaim, after: &MachineClaim, now: Timestamp) {
+    let Some(held) = allocation(before) else { return };
+    if allocation(after).is_some_and(|holds| holds.id == held.id) {
+        return;
+    }
+    let cluster = target(&held.cluster_ref, &before.metadata);
+    sites.strike(&cluster, held.vm_id, &Key::of(&before.metadata));
+    if let Some(site) = sites.get(&cluster) {
+        site.give_up(&uid(before), held.id.as_str(), now);
+    }
 }
 
 /// A claim's VM is gone: so is everything that was kept for it.

@@ -9,7 +9,7 @@ use sim::github::{Conclusion, JobSpec, REPOSITORY, Status};
 use sim::proxmox::FaultId;
 use sim::world::{Commit, History, World, across, seeds};
 
-use super::trouble::{Toll, Trouble};
+use super::trouble::{ALL, Toll, Trouble};
 use crate::bounds::{hold, hold_machines, story};
 use crate::mishaps::{assert_each_struck, struck};
 use crate::promises::promises;
@@ -159,6 +159,7 @@ fn days(first: u64, count: u64) {
     // One day alone need not meet everything that many do.
     if count >= MANY {
         assert_each_struck(&sum.struck);
+        assert_eq!(sum.troubles.len(), ALL.len(), "{sum:?}");
         assert!(sum.failed > 0 && sum.deposed > 0, "{sum:?}");
     }
 }

@@ -33,7 +33,7 @@ pub(crate) enum Trouble {
 }
 
 /// All of them.
-const ALL: [Trouble; 9] = [
+pub(crate) const ALL: [Trouble; 9] = [
     Trouble::Storm,
     Trouble::Hypervisor,
     Trouble::Platform,

@@ -6,7 +6,7 @@ use agent::{Ending, Line};
 use operator::bootstrap::{Peer, digest};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use sim::proxmox::{FaultId, FaultRule, Simulator};
+use sim::proxmox::Simulator;
 use sim::world::{Direction, World, across};
 
 use crate::guests::Through;
@@ -62,54 +62,6 @@ fn r3_2_r3_3_r3_10_a_claim_runs_its_command_and_leaves_nothing_behind() {
         yard.pass(3_700).await;
         assert_eq!(yard.claimed("hello").await, Value::Null);
         assert_eq!(there(&pve), before);
-    });
-}
-
-/// Found by day 10094 of the thousand: the storage's lock was held while a clone failed, so that Proxmox could not remove
-/// what the clone had made by then, and another number was taken.
-#[test]
-fn what_a_clone_that_failed_could_not_take_back_is_removed_before_another_one() {
-    World::run(10_094, async |world| {
-        let (yard, pve) = Yard::with_template(&world).await;
-        let before = there(&pve);
-        yard.claim("one", &["sleep", "20"], |_| {}).await;
-        let volumes = || pve.state()["volumes"].as_array().unwrap().len();
-        let images = volumes();
-        while volumes() == images {
-            world.pass(Duration::from_millis(10)).await;
-        }
-        let held = |node: &str| FaultRule {
-            node: Some(node.to_owned()),
-            storage: Some("disks".to_owned()),
-            seconds: Some(40.0),
-            ..FaultRule::new(FaultId::F02)
-        };
-        pve.set_faults(["pve1", "pve2"].map(held).to_vec());
-        while pve.search("clone failed: can't lock file").is_empty() {
-            world.pass(Duration::from_millis(100)).await;
-        }
-        assert!(ours(&pve).is_empty() && volumes() > images, "the VM is gone, and a volume of its is not");
-        until(&yard, "one", "Succeeded", 300).await;
-        assert_eq!((yard.phase("one").await.as_str(), there(&pve)), ("Succeeded", before));
-    });
-}
-
-/// F-13: what was there before us is not ours, and the way around it is another number.
-#[test]
-fn a_volume_that_is_in_the_way_of_the_first_clone_is_left_alone() {
-    World::run(13, async |world| {
-        let (yard, pve) = Yard::with_template(&world).await;
-        let rule =
-            |vmid| FaultRule { vmid: Some(vmid), storage: Some("disks".to_owned()), ..FaultRule::new(FaultId::F13) };
-        pve.set_faults((6_000..6_099).filter(|vmid| *vmid != FOREIGN).map(rule).collect());
-        yard.pass(1).await;
-        let before = there(&pve);
-        yard.claim("one", &["sleep", "20"], |claim| claim["spec"]["lifecycle"] = json!({ "maxLifetime": "10h" })).await;
-        yard.pass(60).await;
-        assert!(!pve.search("already exists").is_empty(), "a number was tried that has a volume");
-        yard.person.delete(&format!("{CLAIMS}/one")).await.unwrap();
-        yard.pass(600).await;
-        assert_eq!((yard.claimed("one").await, there(&pve)), (Value::Null, before));
     });
 }
 

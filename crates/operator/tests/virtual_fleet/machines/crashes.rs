@@ -8,6 +8,7 @@ use sim::proxmox::Simulator;
 use sim::world::{Direction, World};
 
 use super::claims::{ours, there, until};
+use super::leftovers::{hold, works_at};
 use super::seeds::with_seed;
 use crate::everywhere::everywhere;
 use crate::yard::{CLAIMS, SECRET, SECRETS, TEMPLATES, TOKEN, Yard, credentials};
@@ -51,6 +52,40 @@ fn a_life_with_its_seed_in_the_firmware_survives_a_crash_at_every_write() {
         let (yard, pve) = with_seed(&world, "smbios").await;
         let before = there(&pve);
         yard.claim("hello", &["sleep", "20"], |_| {}).await;
+        ended(&yard, &pve, "hello").await;
+        assert_eq!(yard.phase("hello").await, "Succeeded", "{}", yard.claimed("hello").await);
+        assert_eq!(there(&pve), before);
+    });
+}
+
+#[test]
+#[ignore = "many runs: make soak"]
+fn soak_a_life_with_the_hypervisors_own_drive_survives_a_crash_at_every_write() {
+    everywhere("a life by the hypervisor's own drive", async |world: World| {
+        let (yard, pve) = with_seed(&world, "native").await;
+        let before = there(&pve);
+        yard.claim("hello", &["sleep", "20"], |_| {}).await;
+        ended(&yard, &pve, "hello").await;
+        assert_eq!(yard.phase("hello").await, "Succeeded", "{}", yard.claimed("hello").await);
+        assert_eq!(there(&pve), before);
+    });
+}
+
+/// ADR 23: the storage's lock goes to somebody else in the middle of a clone, so that Proxmox cannot take back what it made.
+#[test]
+#[ignore = "many runs: make soak"]
+fn soak_a_clone_that_fails_and_leaves_a_disk_survives_a_crash_at_every_write() {
+    everywhere("a clone that fails", async |world: World| {
+        let (yard, pve) = Yard::with_template(&world).await;
+        let before = there(&pve);
+        yard.claim("hello", &["sleep", "20"], |_| {}).await;
+        for _ in 0..40_000 {
+            if works_at(&pve, "disks") {
+                break;
+            }
+            world.pass(Duration::from_millis(1)).await;
+        }
+        hold(&pve, "disks", 40.0);
         ended(&yard, &pve, "hello").await;
         assert_eq!(yard.phase("hello").await, "Succeeded", "{}", yard.claimed("hello").await);
         assert_eq!(there(&pve), before);

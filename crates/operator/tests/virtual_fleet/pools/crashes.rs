@@ -45,6 +45,18 @@ async fn running(town: &Town, jobs: &[u64]) {
     assert!(town.until(900, async |town| town.running(jobs) == jobs.len()).await, "{:?}", town.phases().await);
 }
 
+#[test]
+#[ignore = "many runs: make soak"]
+fn soak_a_pool_that_grows_survives_a_crash_at_every_write() {
+    everywhere("a pool that grows", async |world: World| {
+        let town = town(&world, "poll", 0).await;
+        town.change_pool("linux", &json!({ "spec": { "scaling": { "minReplicas": 2 } } })).await;
+        ready(&town, 2).await;
+        town.change_pool("linux", &json!({ "spec": { "scaling": { "minReplicas": 0 } } })).await;
+        rest(&world, &town).await;
+    });
+}
+
 /// Two jobs, the second of which comes while the first one runs.
 fn jobs_survive(mode: &str) {
     everywhere(&format!("jobs by {mode}"), async |world: World| {

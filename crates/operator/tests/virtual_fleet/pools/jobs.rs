@@ -167,6 +167,39 @@ fn a_job_whose_runner_took_another_is_served_all_the_same() {
     });
 }
 
+/// A job that fills its machine's memory would do so in every try.
+#[test]
+fn a_job_that_is_lost_again_is_not_started_a_third_time() {
+    for mode in ["session", "poll"] {
+        lost_twice(mode);
+    }
+}
+
+fn lost_twice(mode: &'static str) {
+    World::run(6, async move |world| {
+        let town = Town::new(&world, mode).await;
+        town.pool("linux", 2, |pool| pool["spec"]["rerunLostJobs"] = json!(true)).await;
+        town.queue(1, 600.0);
+        for attempt in 1..=2 {
+            let reaches = async |status: Status| {
+                let is = |job: &JobView| job.attempt == attempt && job.status == status;
+                let reached = town.until(1_800, async |town| town.github.jobs().iter().any(is)).await;
+                assert!(reached, "attempt {attempt} is not {status:?}: {:?}", town.github.jobs());
+            };
+            reaches(Status::InProgress).await;
+            town.pass(30).await;
+            for vm in town.machines() {
+                assert!(town.pve.power_off(vm));
+            }
+            reaches(Status::Completed).await;
+        }
+        town.pass(1_800).await;
+        let attempts = town.github.jobs().iter().map(|job| job.attempt).max();
+        assert_eq!(attempts, Some(2), "{:?}", town.github.jobs());
+        town.cleared(600).await;
+    });
+}
+
 #[test]
 fn a_job_lost_with_its_machine_says_so_and_is_started_again_once() {
     World::run(6, async |world| {

@@ -74,6 +74,11 @@ impl WorkflowJob {
         })
     }
 
+    /// Whether this is not its first try, once it has begun.
+    pub(super) const fn was_tried_before(&self) -> bool {
+        self.run_attempt > 1
+    }
+
     /// The runner that has or had it.
     pub(super) const fn runner_id(&self) -> u64 {
         self.runner_id

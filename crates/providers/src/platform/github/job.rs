@@ -94,6 +94,17 @@ impl Told {
         is("queued").then_some(JobState::Queued)
     }
 
+    /// Which attempt of its run it is of.
+    pub(super) fn attempt(&self) -> u64 {
+        self.run_attempt.unwrap_or(1)
+    }
+
+    /// Whether it is the same job, as it ran in an earlier attempt.
+    pub(super) fn is_earlier_try_of(&self, other: &Self) -> bool {
+        let ran = self.runner_name.as_deref().is_some_and(|name| !name.is_empty());
+        ran && self.name == other.name && self.attempt() < other.attempt() && self.started_at != other.started_at
+    }
+
     /// How far it is; a status that is none of GitHub's is no answer.
     pub(super) fn known_state(&self, key: &JobKey) -> Result<JobState, Error> {
         let unknown = || Error::Protocol { detail: format!("{key} has status {:?}", self.status) };
@@ -104,7 +115,7 @@ impl Told {
     pub(super) fn job(self, state: JobState, repository: &str, origin: Origin) -> Job {
         let begun = matches!(state, JobState::Running | JobState::Done(_));
         Job {
-            key: Key::job(repository, self.id, self.run_attempt.unwrap_or(1)),
+            key: Key::job(repository, self.id, self.attempt()),
             state,
             labels: self.labels,
             queued_at: self.created_at,

@@ -83,7 +83,11 @@ impl Core {
 
     /// The jobs of a run's newest attempt.
     pub(super) async fn jobs_of(&self, repository: &str, run: u64) -> Result<Vec<Told>, Error> {
-        let path = format!("{}/actions/runs/{run}/jobs?filter=latest&per_page=100", repository_path(repository));
+        self.list_jobs(repository, run, "latest").await
+    }
+
+    async fn list_jobs(&self, repository: &str, run: u64, filter: &str) -> Result<Vec<Told>, Error> {
+        let path = format!("{}/actions/runs/{run}/jobs?filter={filter}&per_page=100", repository_path(repository));
         let route = "/repos/{repository}/actions/runs/{id}/jobs";
         let mut jobs = Vec::new();
         for page in self.pages(&Ask::get(route, path, Need::Jobs, Priority::Demand)).await? {
@@ -115,12 +119,25 @@ impl Core {
         Ok(Some((repository, copy.unwrap_or(told))))
     }
 
-    /// Asks for the job that ended then to be run again, unless it waits or has begun since.
+    /// Whether a job had another try in an earlier attempt of its run. An attempt that was made for other jobs has a copy of
+    /// this one, which began when it did.
+    async fn had_another_try(&self, repository: &str, told: &Told) -> Result<bool, Error> {
+        if told.attempt() == 1 {
+            return Ok(false);
+        }
+        let jobs = self.list_jobs(repository, told.run_id, "all").await?;
+        Ok(jobs.iter().any(|other| other.is_earlier_try_of(told)))
+    }
+
+    /// Asks for the job that ended then to be run again, unless it waits or has begun since, or was another try itself.
     pub(super) async fn rerun(&self, key: &JobKey, ended: Timestamp) -> Result<(), Error> {
         let parsed = Key::read(key).ok_or_else(|| unreadable(key))?;
         let gone = || Error::NotFound { object: format!("job {key}") };
         let (repository, told) = self.newest(&parsed).await?.ok_or_else(gone)?;
         let (id, state) = (told.id, told.known_state(key)?);
+        if self.had_another_try(&repository, &told).await? {
+            return Ok(());
+        }
         if !told.job(state, &repository, Origin::default()).is_what_ended(ended) {
             return Ok(());
         }

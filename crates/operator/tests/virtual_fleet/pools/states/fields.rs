@@ -40,13 +40,13 @@ fn key(name: &str) -> Value {
     json!({ "name": name, "key": "key" })
 }
 
-fn clusters() -> Vec<Value> {
+pub(super) fn clusters() -> Vec<Value> {
     let base = cluster("pve");
     let user = json!({ "username": key("user"), "password": key("word") });
     vec![with(&base, &json!({ "/credentials": user })), with(&base, &json!({ "/allowedNamespaces": granted() })), base]
 }
 
-fn templates() -> Vec<Value> {
+pub(super) fn templates() -> Vec<Value> {
     let base = template("small");
     let network =
         json!({ "mode": "static", "staticConfig": { "addresses": ["10.0.0.7/24"], "gateway": "10.0.0.254" } });
@@ -67,12 +67,12 @@ fn claims() -> Vec<Value> {
     ]
 }
 
-fn pools() -> Vec<Value> {
+pub(super) fn pools() -> Vec<Value> {
     let base = pool("linux", 4);
     vec![with(&base, &json!({ "/labels": null, "/tags": ["red"] })), base]
 }
 
-fn sources() -> Vec<Value> {
+pub(super) fn sources() -> Vec<Value> {
     let github = source("poll", std::time::Duration::from_secs(30));
     let app = json!({ "app": { "appId": key("app"), "installationId": key("app"), "privateKey": key("app") } });
     let mut sources = vec![

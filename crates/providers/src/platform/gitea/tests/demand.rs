@@ -183,6 +183,16 @@ async fn a_job_that_took_less_than_a_second_is_run_again() {
     assert_eq!(server.made().len(), 2);
 }
 
+/// Once was promised: what fills its machine's memory would do so in every try.
+#[tokio::test]
+async fn a_job_that_was_another_try_is_not_run_again() {
+    let mut second = begun("completed", 5);
+    second["run_attempt"] = json!(2);
+    let server = Scripted::new([(200, second)]);
+    assert_eq!(server.gitea(organization()).rerun(&key(7), minute(30)).await, Ok(()));
+    assert_eq!(server.made().len(), 1);
+}
+
 /// A job that was run again keeps its key: only by when it began one try is told from the next.
 #[rstest]
 #[case::it_waits_again("queued", 5)]
