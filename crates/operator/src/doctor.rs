@@ -33,6 +33,7 @@ use providers::http::AddressPolicy;
 
 pub use chart::{Chart, Check, Finding, Severity};
 pub use deployment::deployed;
+pub(crate) use deployment::{MAP, VARIABLE};
 pub(crate) use hypervisors::try_out as try_cluster;
 pub(crate) use sources::try_out as try_source;
 

@@ -154,6 +154,11 @@ impl Single {
         Ok(Self { server, address, name, authority, token, operator })
     }
 
+    /// Writes down where machines call the operator, for the doctor, who finds no Deployment here; empty if they cannot.
+    pub async fn advertise(&self, address: &str) -> Result<(), SingleError> {
+        furnish::advertise(&self.admin(), address).await
+    }
+
     /// Where it listens.
     pub const fn address(&self) -> SocketAddr {
         self.address

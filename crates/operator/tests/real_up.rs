@@ -21,7 +21,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::PostParams;
 use serde_json::json;
-use testenv::{Signal, eventually, free_port};
+use testenv::{Program, Signal, eventually, free_port};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_operator_runs_beside_the_api_and_a_signal_ends_both() {
@@ -70,6 +70,29 @@ async fn it_says_what_to_do_next_and_nobody_else_reads_its_files() {
     assert_eq!((mode(""), mode("pki")), (0o700, 0o700));
     let token = std::fs::read_to_string(home.path().join("pki/admin.token")).unwrap();
     assert!(!up.output().contains(token.trim()), "the token is in what was printed");
+}
+
+/// Who follows README types no address again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_doctor_knows_the_address_that_machines_call() {
+    let home = Home::new();
+    let kubeconfig = home.path().join("kubeconfig");
+    let port = free_port().unwrap();
+    for (flags, says) in [
+        (vec!["--advertise=localhost".to_owned()], "a VM that calls it calls itself"),
+        (vec![], "bootstrap.advertise: not set: machines are told no address"),
+    ] {
+        let listen = format!("--bootstrap-listen=127.0.0.1:{port}");
+        let up = home.up(&flags.iter().chain([&listen]).map(String::as_str).collect::<Vec<_>>());
+        up.wait_for_line("backup      hyperfleet up backup", SOON).await;
+        let mut doctor = std::process::Command::new(env!("CARGO_BIN_EXE_hyperfleet"));
+        doctor.args(["doctor", "-n", "default", "--kubeconfig"]).arg(&kubeconfig).env("NO_COLOR", "1");
+        let doctor = Program::start(&doctor);
+        assert_eq!(doctor.wait(SOON).await.code(), Some(1), "{}", doctor.output());
+        assert!(doctor.output().contains(says), "{flags:?}: {}", doctor.output());
+        up.signal(Signal::Terminate);
+        assert!(up.wait(SOON).await.success(), "{}", up.output());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -131,6 +131,8 @@ async fn here(matches: &ArgMatches, prepared: Prepared) -> anyhow::Result<()> {
     folder.write_kubeconfig(&single.kubeconfig())?;
     single::backup::serve(&folder.socket(), single.server(), &tasks)?;
     let Prepared { launch, duties, effective } = prepared;
+    // The doctor asks for it if it is not there: a full disk is no reason not to start.
+    let _ = single.advertise(effective.text("bootstrap.advertise")).await;
     print::out(&next::steps(&single, &folder, &effective, renewed))?;
     let surroundings = Surroundings { cluster: single.cluster(), ..Surroundings::default() };
     let ended = host::run_in(launch, surroundings, |host| controllers::spawn(&duties, host)).await;

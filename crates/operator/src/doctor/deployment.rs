@@ -1,12 +1,16 @@
-//! What the operator was told, as its Deployment shows it.
+//! What the operator was told, as its Deployment shows it, or a `ConfigMap`.
 
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::Container;
+use k8s_openapi::api::core::v1::{ConfigMap, Container};
 use kube::api::ListParams;
 use kube::{Api, Client};
 
+/// The `ConfigMap` of the operator's variables: what our manifests install, and what `hyperfleet up` writes, which is no
+/// Deployment.
+pub(crate) const MAP: &str = "hyperfleet";
+/// The variable.
+pub(crate) const VARIABLE: &str = "BOOTSTRAP_ADVERTISE";
 const FLAG: &str = "--bootstrap-advertise";
-const VARIABLE: &str = "BOOTSTRAP_ADVERTISE";
 const FILE_FLAG: &str = "--config";
 const FILE_VARIABLE: &str = "HYPERFLEET_CONFIG";
 
@@ -21,20 +25,56 @@ enum Told {
     Elsewhere,
 }
 
-/// `bootstrap.advertise` of the operator that is deployed in a namespace: empty if it has none, nothing if no operator is
-/// found there, or if its Deployment does not show it.
+/// `bootstrap.advertise` of the operator that runs in a namespace: empty if it has none, nothing if no operator is found
+/// there, or if neither its Deployment nor a `ConfigMap` shows it.
 pub async fn deployed(client: &Client, namespace: &str) -> Option<String> {
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), namespace);
-    let found = deployments.list(&ListParams::default()).await.ok()?;
-    let specs = found.items.into_iter().filter_map(|deployment| deployment.spec?.template.spec);
-    let containers: Vec<Container> = specs.flat_map(|spec| spec.containers).collect();
-    shown(&containers)
+    let found = deployments.list(&ListParams::default()).await.map(|list| list.items).unwrap_or_default();
+    let specs = found.into_iter().filter_map(|deployment| deployment.spec?.template.spec);
+    let containers: Vec<Container> = specs.flat_map(|spec| spec.containers).filter(is_operator).collect();
+    if let Some(value) = shown(&containers) {
+        return Some(value);
+    }
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+    if containers.is_empty() {
+        let entries = maps.get_opt(MAP).await.ok()??.data.unwrap_or_default();
+        return Some(entries.get(VARIABLE).cloned().unwrap_or_default());
+    }
+    for Entry { map, key } in containers.iter().flat_map(entries) {
+        if let Ok(Some(ConfigMap { data: Some(mut entries), .. })) = maps.get_opt(&map).await
+            && let Some(value) = entries.remove(&key)
+        {
+            return Some(value);
+        }
+    }
+    None
 }
 
-/// What the operators among these containers say together: the sets of controllers may be deployed apart, and not each of
-/// them needs to be told.
+/// Where in a `ConfigMap` a variable is.
+#[derive(Debug, PartialEq, Eq)]
+struct Entry {
+    map: String,
+    key: String,
+}
+
+/// Where a container's variable may come from, what counts first before the rest.
+fn entries(container: &Container) -> Vec<Entry> {
+    if flag(container, FLAG).is_some() {
+        return Vec::new();
+    }
+    if let Some(set) = container.env.iter().flatten().find(|variable| variable.name == VARIABLE) {
+        let from = set.value_from.as_ref().and_then(|from| from.config_map_key_ref.as_ref());
+        return from.map(|at| Entry { map: at.name.clone(), key: at.key.clone() }).into_iter().collect();
+    }
+    let sources = container.env_from.iter().flatten().rev();
+    let maps = sources.filter_map(|source| Some((source.config_map_ref.as_ref()?, source.prefix.as_deref())));
+    let key = |prefix: Option<&str>| VARIABLE.strip_prefix(prefix.unwrap_or_default()).map(str::to_owned);
+    maps.filter_map(|(map, prefix)| Some(Entry { map: map.name.clone(), key: key(prefix)? })).collect()
+}
+
+/// What these operators say together: the sets of controllers may be deployed apart, and not each of them needs to be told.
 fn shown(containers: &[Container]) -> Option<String> {
-    let told: Vec<Told> = containers.iter().filter(|container| is_operator(container)).map(told).collect();
+    let told: Vec<Told> = containers.iter().map(told).collect();
     let value = told.iter().find_map(|told| match told {
         Told::Value(value) => Some(value.clone()),
         Told::Nothing | Told::Elsewhere => None,
@@ -142,26 +182,87 @@ mod tests {
         let empty = json!({ "env": [{ "name": "BOOTSTRAP_ADVERTISE", "value": " " }], "envFrom": [] });
         assert_eq!(known(&[], &empty), Some(String::new()));
         let other = json!({ "name": "other", "image": "nginx", "args": ["operator"] });
-        assert_eq!(shown(&[serde_json::from_value(other).unwrap()]), None, "it is no operator of ours");
+        assert!(!is_operator(&serde_json::from_value(other).unwrap()), "it is no operator of ours");
+    }
+
+    /// A cluster with one container in namespace `hf`, if there is one, and these `ConfigMap`s.
+    fn cluster(container: Option<Value>, maps: &Value) -> Client {
+        let maps = maps.clone();
+        let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let path = request.uri().path().strip_prefix("/").unwrap_or_default().to_owned();
+            let deployments = container.iter().map(|container| {
+                let spec = json!({ "selector": {}, "template": { "spec": { "containers": [container] } } });
+                json!({ "metadata": { "name": "operator" }, "spec": spec })
+            });
+            let here = path == "apis/apps/v1/namespaces/hf/deployments";
+            let items: Vec<Value> = deployments.filter(|_| here).collect();
+            let list = json!({ "kind": "DeploymentList", "apiVersion": "apps/v1", "metadata": {}, "items": items });
+            let map = path.strip_prefix("api/v1/namespaces/hf/configmaps/").map(|name| maps[name].clone());
+            let absent = json!({ "kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404 });
+            let (code, answer) = match map {
+                Some(Value::Null) => (404, absent),
+                Some(data) => (200, json!({ "metadata": {}, "data": data })),
+                None if path.ends_with("/deployments") => (200, list),
+                None => (404, absent),
+            };
+            let body = http_body_util::Full::new(bytes::Bytes::from(answer.to_string()));
+            let response = http::Response::builder().status(code).body(body);
+            async { Ok::<_, http::Error>(response?) }
+        });
+        Client::new(service, "default")
+    }
+
+    fn operator(fields: &Value) -> Option<Value> {
+        let mut container = json!({ "name": "operator", "image": "hyperfleet", "args": ["operator"] });
+        container.as_object_mut().unwrap().extend(fields.as_object().cloned().unwrap());
+        Some(container)
     }
 
     #[tokio::test]
     async fn an_operator_is_looked_for_in_its_namespace() {
-        let service = tower::service_fn(|request: http::Request<kube::client::Body>| async move {
-            let args = ["operator", "--bootstrap-advertise=https://10.0.0.5:8444"];
-            let container = json!({ "name": "operator", "image": "hyperfleet", "args": args });
-            let deployment = json!({
-                "metadata": { "name": "operator" },
-                "spec": { "selector": {}, "template": { "spec": { "containers": [container] } } },
-            });
-            let here = request.uri().path() == "/apis/apps/v1/namespaces/hf/deployments";
-            let items = if here { vec![deployment] } else { Vec::new() };
-            let list = json!({ "kind": "DeploymentList", "apiVersion": "apps/v1", "metadata": {}, "items": items });
-            let body = http_body_util::Full::new(bytes::Bytes::from(list.to_string()));
-            Ok::<_, std::convert::Infallible>(http::Response::new(body))
-        });
-        let client = Client::new(service, "default");
+        let args = ["operator", "--bootstrap-advertise=https://10.0.0.5:8444"];
+        let client = cluster(operator(&json!({ "args": args })), &json!({}));
         assert_eq!(deployed(&client, "hf").await.as_deref(), Some("https://10.0.0.5:8444"));
         assert_eq!(deployed(&client, "other").await, None);
+    }
+
+    #[tokio::test]
+    async fn what_a_config_map_says_is_read_where_the_operator_has_it_from() {
+        let maps = json!({
+            "hyperfleet": { "BOOTSTRAP_ADVERTISE": "https://a:1" }, "b": { "ADVERTISE": "https://b:1" }, "c": { "X": "y" },
+        });
+        let from = |sources: Value| operator(&json!({ "envFrom": sources }));
+        let map = |name: &str| json!({ "configMapRef": { "name": name } });
+        let one = |from: Value| operator(&json!({ "env": [{ "name": "BOOTSTRAP_ADVERTISE", "valueFrom": from }] }));
+        let of_b = json!({ "configMapRef": { "name": "b" }, "prefix": "BOOTSTRAP_" });
+        let key = json!({ "configMapKeyRef": { "name": "b", "key": "ADVERTISE" } });
+        let secret = json!({ "secretKeyRef": { "name": "hyperfleet", "key": "BOOTSTRAP_ADVERTISE" } });
+        for (container, said) in [
+            (from(json!([map("hyperfleet")])), Some("https://a:1")),
+            (from(json!([map("hyperfleet"), map("c"), map("gone")])), Some("https://a:1")),
+            (from(json!([map("hyperfleet"), of_b])), Some("https://b:1")),
+            (one(key), Some("https://b:1")),
+            (one(secret), None),
+            (from(json!([map("c")])), None),
+            (
+                operator(
+                    &json!({ "args": ["operator", "--bootstrap-advertise=$(X)"], "envFrom": [map("hyperfleet")] }),
+                ),
+                None,
+            ),
+        ] {
+            assert_eq!(deployed(&cluster(container.clone(), &maps), "hf").await.as_deref(), said, "{container:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_operator_that_is_no_deployment_is_asked_by_what_it_wrote_down() {
+        for (maps, said) in [
+            (json!({ "hyperfleet": { "BOOTSTRAP_ADVERTISE": "https://a:1" } }), Some("https://a:1")),
+            (json!({ "hyperfleet": {} }), Some("")),
+            (json!({}), None),
+        ] {
+            assert_eq!(deployed(&cluster(None, &maps), "hf").await.as_deref(), said, "{maps}");
+        }
     }
 }

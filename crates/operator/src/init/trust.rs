@@ -16,11 +16,22 @@ pub(super) async fn settle(wish: &Wish, sight: &Sight) -> anyhow::Result<Trust> 
     match endpoint(given.clone())?.greet().await {
         Ok(_) => return Ok(given),
         Err(error @ TransportError::Certificate { .. }) => match given {
-            Trust::Bundle(_) => bail!("--ca-file: {}: {error}", wish.endpoint),
-            Trust::Pinned(_) => bail!("--fingerprint: {}: {error}", wish.endpoint),
+            Trust::Bundle(_) => bail!(
+                "--ca-file: {}: {error}. Give /etc/pve/pve-root-ca.pem of that cluster; if it has run out, on that node: \
+                 pvecm updatecerts --force",
+                wish.endpoint
+            ),
+            Trust::Pinned(_) => bail!(
+                "--fingerprint: {}: {error}. Compare it with what `pvenode cert info` says on that node",
+                wish.endpoint
+            ),
             Trust::System | Trust::Insecure => {}
         },
-        Err(error) => bail!("--endpoint: {} does not answer: {error}", wish.endpoint),
+        Err(error) => bail!(
+            "--endpoint: {} does not answer: {error}. Try: curl -k {}/api2/json",
+            wish.endpoint,
+            wish.endpoint.trim_end_matches('/')
+        ),
     }
     let shown = endpoint(Trust::Insecure)?.greet().await?.fingerprint;
     if !wish.questions.open() {

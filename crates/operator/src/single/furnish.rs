@@ -10,6 +10,7 @@ use runtime::rbac::{ACCESS_REVIEW, EVENTS, LEASE, Rule, Scope, TOKEN_REVIEW};
 use serde_json::{Value, json};
 
 use super::SingleError;
+use crate::doctor::{MAP, VARIABLE};
 use crate::sets;
 
 /// The namespace that the operator lives in: the one that our manifests install it into.
@@ -38,6 +39,14 @@ pub(super) async fn furnish(admin: &Client) -> Result<User, SingleError> {
         apply(admin, role).await?;
     }
     Ok(User::account(NAMESPACE, ACCOUNT, account.metadata.uid.as_deref().unwrap_or_default()))
+}
+
+/// Writes down where machines call the operator.
+pub(super) async fn advertise(admin: &Client, address: &str) -> Result<(), SingleError> {
+    let entries = if address.is_empty() { json!({}) } else { json!({ VARIABLE: address }) };
+    let metadata = json!({ "name": MAP, "namespace": NAMESPACE });
+    let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": entries });
+    apply(admin, map).await.map(drop)
 }
 
 /// The operator's roles and their bindings: what stands beside its controllers.

@@ -24,9 +24,37 @@ pub(crate) struct Broken {
     pub(crate) remedy: &'static str,
     /// What else has to be said because of it; that something was not checked may be said anyway.
     pub(crate) beside: &'static [&'static str],
+    /// The flags with which `init` meets it, and what it says then; none if it never does.
+    pub(crate) init: Option<Met>,
+}
+
+/// How `init` meets what is broken.
+#[derive(Clone, Copy)]
+pub(crate) struct Met {
+    pub(crate) flags: &'static [&'static str],
+    /// Whether it is asked to use the platform, too.
+    pub(crate) platform: bool,
+    pub(crate) what: &'static str,
+    pub(crate) remedy: &'static str,
 }
 
 impl Broken {
+    /// `init` meets it too, with these flags, and says the same.
+    fn init(self, flags: &'static [&'static str]) -> Self {
+        let (what, remedy) = (self.what, self.remedy);
+        self.init_says(flags, what, remedy)
+    }
+
+    /// `init` meets it too, and says this.
+    fn init_says(self, flags: &'static [&'static str], what: &'static str, remedy: &'static str) -> Self {
+        Self { init: Some(Met { flags, platform: false, what, remedy }), ..self }
+    }
+
+    /// `init` meets it too where it looks at the platform with these flags, and says this.
+    fn init_of_platform(self, flags: &'static [&'static str], what: &'static str, remedy: &'static str) -> Self {
+        Self { init: Some(Met { flags, platform: true, what, remedy }), ..self }
+    }
+
     fn beside(self, beside: &'static [&'static str]) -> Self {
         Self { beside, ..self }
     }
@@ -46,6 +74,7 @@ macro_rules! row {
             what: $what,
             remedy: $remedy,
             beside: &[],
+            init: None,
         }
     };
 }
@@ -138,7 +167,8 @@ fn connections() -> Vec<Broken> {
     vec![
         row!("wrong port", clinic {
             cluster(clinic, json!({ "endpoint": "https://127.0.0.1:1" })).await;
-        }, Broken, "cannot be reached", "curl -k https://127.0.0.1:1/api2/json"),
+        }, Broken, "cannot be reached", "curl -k https://127.0.0.1:1/api2/json")
+        .init_says(&["--endpoint", "https://127.0.0.1:1"], "error: --endpoint: https://127.0.0.1:1 does not answer", "curl -k https://127.0.0.1:1/api2/json"),
         row!("wrong authority", clinic {
             let other = Authority::new(&["localhost"]).unwrap();
             let entries = [("tokenId", "op@pve!hf"), ("tokenSecret", SECRET), ("ca.crt", other.pem())];
@@ -147,6 +177,7 @@ fn connections() -> Vec<Broken> {
         row!("certificate that ran out", clinic {
             clinic.authority.rotate_until(2020, 12, 31).unwrap();
         }, Broken, "its certificate ran out at 2020-12-31", "pvecm updatecerts")
+        .init_says(&[], "error: --ca-file: ", "if it has run out, on that node: pvecm updatecerts --force")
         .beside(&["certificate is not trusted"]),
         row!("certificate that ran out and that nobody looks at", clinic {
             // The platform's server shows the same one.
@@ -159,7 +190,8 @@ fn connections() -> Vec<Broken> {
             let day = (Clock::system().now().to_zoned(jiff::tz::TimeZone::UTC) + SignedDuration::from_hours(24 * 10)).date();
             let (month, day_of_it) = (day.month().unsigned_abs(), day.day().unsigned_abs());
             clinic.authority.rotate_until(day.year().into(), month, day_of_it).unwrap();
-        }, Advice, "its certificate runs out in", "pvecm updatecerts"),
+        }, Advice, "its certificate runs out in", "pvecm updatecerts")
+        .init(&[]),
         row!("server that takes calls and answers none", clinic {
             let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
             let endpoint = format!("https://{}", silent.local_addr().unwrap());
@@ -172,7 +204,8 @@ fn connections() -> Vec<Broken> {
         }, Broken, "refused the credentials",
             "pveum user token add op@pve hf    # it prints the new secret; the rights went with the old one, so give them \
              again, with the roles of hyperfleet init --print:\npveum acl modify /nodes --roles HyperFleetNodes --users op@pve \
-             --tokens 'op@pve!hf'\npveum acl modify /pool/hf --roles HyperFleetMachines --users op@pve --tokens 'op@pve!hf'"),
+             --tokens 'op@pve!hf'\npveum acl modify /pool/hf --roles HyperFleetMachines --users op@pve --tokens 'op@pve!hf'")
+        .init_says(&[], "refuses it as the secret of op@pve!hf; nothing is stored", "Correct it, or --user and --token-name"),
         row!(
             "clock off",
             late,
@@ -180,7 +213,8 @@ fn connections() -> Vec<Broken> {
             Broken,
             "the clock of the hypervisor is 10 min",
             "timedatectl set-ntp true"
-        ),
+        )
+        .init(&[]),
     ]
 }
 
@@ -190,13 +224,16 @@ fn rights() -> Vec<Broken> {
         row!("privilege missing on 9", clinic {
             clinic.pve.revoke("VM.Clone");
         }, Broken, "op@pve!hf lacks VM.Clone on /vms/9000, to clone the image",
-            "pveum role add HyperFleet-vms-9000 --privs 'VM.Clone' && pveum acl modify /vms/9000"),
+            "pveum role add HyperFleet-vms-9000 --privs 'VM.Clone' && pveum acl modify /vms/9000")
+        .init(&[]),
         row!("privilege missing on 8", old, clinic {
             clinic.pve.revoke("Datastore.AllocateSpace");
-        }, Broken, "op@pve!hf lacks Datastore.AllocateSpace on /storage/disks", "pveum acl modify /storage/disks"),
+        }, Broken, "op@pve!hf lacks Datastore.AllocateSpace on /storage/disks", "pveum acl modify /storage/disks")
+        .init(&[]),
         row!("privilege that is good to have", clinic {
             clinic.pve.revoke("Sys.Audit");
-        }, Advice, "lacks Sys.Audit on /nodes, to see how much room nodes have", "pveum role add HyperFleet-nodes"),
+        }, Advice, "lacks Sys.Audit on /nodes, to see how much room nodes have", "pveum role add HyperFleet-nodes")
+        .init(&[]),
         row!("image on a storage of its own", clinic {
             sparing(clinic).await;
             clinic.pve.put_setting(9000, "scsi0", "tank:base-9000-disk-0,size=8G");
@@ -215,7 +252,8 @@ fn rights() -> Vec<Broken> {
             "pveum acl modify /sdn/zones/localnetwork/vmbr1"),
         row!("token without rights of its own", clinic {
             clinic.pve.disown("op@pve!hf");
-        }, Broken, "by privilege separation", "each names the user and the token"),
+        }, Broken, "by privilege separation", "each names the user and the token")
+        .init(&[]),
     ]
 }
 
@@ -223,10 +261,12 @@ fn places() -> Vec<Broken> {
     vec![
         row!("pool missing", clinic {
             cluster(clinic, json!({ "proxmox": { "pool": "nope" } })).await;
-        }, Broken, "spec.proxmox.pool names nope", "pveum pool add nope"),
+        }, Broken, "spec.proxmox.pool names nope", "pveum pool add nope")
+        .init(&["--pool", "nope"]),
         row!("node missing", clinic {
             cluster(clinic, json!({ "nodes": [{ "name": "pve9" }] })).await;
-        }, Broken, "spec.nodes names pve9", "kubectl -n default edit hypervisorcluster pve    # spec.nodes"),
+        }, Broken, "spec.nodes names pve9", "kubectl -n default edit hypervisorcluster pve    # spec.nodes")
+        .init(&["--node", "pve9"]),
         row!("storage missing", clinic {
             template(clinic, json!({ "storage": "nope", "template": { "proxmox": { "linkedClone": false } } })).await;
         }, Broken, "storage nope takes no disks", "pvesm status --content images"),
@@ -235,19 +275,23 @@ fn places() -> Vec<Broken> {
         }, Broken, "storage local takes no disks", "pvesm status --content images"),
         row!("seed storage of other content", clinic {
             cluster(clinic, json!({ "proxmox": { "isoStorage": "disks" } })).await;
-        }, Broken, "isoStorage of the cluster disks takes no ISO images", "pvesm status"),
+        }, Broken, "isoStorage of the cluster disks takes no ISO images", "pvesm status")
+        .init(&["--iso-storage", "disks"]),
         row!("storage full", clinic {
             full(clinic, "disks").await;
-        }, Broken, "storage disks is full", "pvesm list disks"),
+        }, Broken, "storage disks is full", "pvesm list disks")
+        .init(&[]),
         row!("storage of the image full", clinic {
             clinic.pve.put_setting(9000, "scsi0", "tank:base-9000-disk-0,size=8G");
             full(clinic, "tank").await;
-        }, Broken, "storage tank is full", "pvesm list tank"),
+        }, Broken, "storage tank is full", "pvesm list tank")
+        .init(&[]),
         row!("node that is down", clinic {
             cluster(clinic, json!({ "nodes": [{ "name": "pve1" }, { "name": "pve2" }] })).await;
             let rule = json!({ "id": FaultId::F09, "node": "pve2", "times": 0 });
             clinic.pve.set_faults(vec![serde_json::from_value::<FaultRule>(rule).unwrap()]);
-        }, Advice, "node pve2 is not online", "take it out of spec.nodes"),
+        }, Advice, "node pve2 is not online", "take it out of spec.nodes")
+        .init(&["--node", "pve1", "--node", "pve2"]),
         row!("range taken by VMs that the token does not see", clinic {
             sparing(clinic).await;
             cluster(clinic, json!({ "proxmox": { "vmidRange": { "first": 6000, "last": 6001 } } })).await;
@@ -259,14 +303,21 @@ fn places() -> Vec<Broken> {
         }, Advice, "belong to VMs that no MachineClaim here has, such as 600", "a range for HyperFleet alone"),
         row!("bridge missing", clinic {
             template(clinic, json!({ "network": { "bridge": "vmbr9" } })).await;
-        }, Broken, "network.bridge vmbr9 is on no node", "spec.network.bridge"),
+        }, Broken, "network.bridge vmbr9 is on no node", "spec.network.bridge")
+        .init_says(
+            &["--bridge", "vmbr9"],
+            "defaultNetwork of the cluster vmbr9 is on no node",
+            "spec.defaultNetwork of the cluster",
+        ),
         row!("range taken", clinic {
             cluster(clinic, json!({ "proxmox": { "vmidRange": { "first": 6000, "last": 6001 } } })).await;
             clinic.pve.crowd([6000, 6001], "pve1");
-        }, Broken, "every VMID from 6000 to 6001 is taken", "spec.proxmox.vmidRange"),
+        }, Broken, "every VMID from 6000 to 6001 is taken", "spec.proxmox.vmidRange")
+        .init(&["--vmid-range", "6000-6001"]),
         row!("strangers in the range", clinic {
             clinic.pve.crowd([6050], "pve1");
-        }, Advice, "belong to VMs that no MachineClaim here has, such as 6050", "a range for HyperFleet alone"),
+        }, Advice, "belong to VMs that no MachineClaim here has, such as 6050", "a range for HyperFleet alone")
+        .init(&["--vmid-range", "6000-6099"]),
     ]
 }
 
@@ -274,17 +325,21 @@ fn images() -> Vec<Broken> {
     vec![
         row!("image missing", clinic {
             template(clinic, json!({ "template": { "proxmox": { "templateId": 9999 } } })).await;
-        }, Broken, "the hypervisor shows no image with VMID 9999", "qm list"),
+        }, Broken, "the hypervisor shows no image with VMID 9999", "qm list")
+        .init(&["--image", "9999"]),
         row!("image with TPM state", clinic {
             clinic.pve.put_setting(9000, "tpmstate0", "disks:vm-9000-disk-9,size=4M,version=v2.0");
-        }, Broken, "image 9000 has TPM state", "qm set 9000 --delete tpmstate0"),
+        }, Broken, "image 9000 has TPM state", "qm set 9000 --delete tpmstate0")
+        .init(&[]),
         row!("image that is a VM", clinic {
             clinic.pve.crowd([700], "pve1");
             template(clinic, json!({ "template": { "proxmox": { "templateId": 700 } } })).await;
-        }, Broken, "700 is a VM, not a template", "qm template 700"),
+        }, Broken, "700 is a VM, not a template", "qm template 700")
+        .init(&["--image", "700"]),
         row!("disk smaller than the image's", clinic {
             template(clinic, json!({ "resources": { "disk": "4Gi" } })).await;
-        }, Broken, "resources.disk is 4Gi, but the image has 8Gi", "ask for 8Gi or more"),
+        }, Broken, "resources.disk is 4Gi, but the image has 8Gi", "ask for 8Gi or more")
+        .init(&["--disk", "4Gi"]),
         row!("template of no cluster", clinic {
             clinic.template("lost", "other").await;
         }, Broken, "HypervisorCluster other does not exist", "create it, or name another"),
@@ -314,14 +369,26 @@ fn doors() -> Vec<Broken> {
 }
 
 fn platforms() -> Vec<Broken> {
+    let late = Plan { platform_ahead: SignedDuration::from_mins(10), ..Plan::WELL };
     vec![
+        row!(
+            "clock of the platform off",
+            late,
+            _clinic {},
+            Broken,
+            "the clock of the platform is 10 min",
+            "timedatectl set-ntp true"
+        )
+        .init_of_platform(&[], "the clock of the platform is 10 min", "timedatectl set-ntp true"),
         row!("token that ran out", clinic {
             clinic.github.revoke(PERSONAL_TOKEN);
-        }, Broken, "the platform refused the credential", "create secret generic github-credentials --from-file=pat=FILE"),
+        }, Broken, "the platform refused the credential", "create secret generic github-credentials --from-file=pat=FILE")
+        .init_of_platform(&[], "error: --ci-token-file: the platform refused the credential", "Nothing is stored; correct it, and run this again"),
         row!("token without a scope", clinic {
             clinic.github.revoke(PERSONAL_TOKEN);
             clinic.github.add_token(PERSONAL_TOKEN, "octocat", &["repo"]);
-        }, Broken, "the permission admin:org is missing", "admin:org"),
+        }, Broken, "the permission admin:org is missing", "admin:org")
+        .init_of_platform(&[], "the permission admin:org is missing", "give the token the scope admin:org"),
         row!("App that is not installed", clinic {
             clinic.as_app().await;
             clinic.github.uninstall();
@@ -332,7 +399,8 @@ fn platforms() -> Vec<Broken> {
         }, Broken, "the permission organization_self_hosted_runners: write is missing", "grant it in the App's settings"),
         row!("platform at a wrong port", clinic {
             clinic.change("runnersources", "github", json!({ "spec": { "url": "https://127.0.0.1:1" } })).await;
-        }, Broken, "the platform did not answer", "curl -I https://127.0.0.1:1"),
+        }, Broken, "the platform did not answer", "curl -I https://127.0.0.1:1")
+        .init_of_platform(&["--ci", "https://127.0.0.1:1/acme"], "the platform did not answer", "curl -I https://127.0.0.1:1"),
         row!("wrong authority of the platform", clinic {
             let other = Authority::new(&["localhost"]).unwrap();
             let entries = [("pat", PERSONAL_TOKEN), ("webhook", HOOK), ("ca.crt", other.pem())];
@@ -340,7 +408,8 @@ fn platforms() -> Vec<Broken> {
         }, Broken, "certificate", "put the certificate of the platform's authority into the Secret"),
         row!("requests used up", clinic {
             clinic.github.set_faults(vec![Upset { times: Some(0), ..Upset::new(FaultKind::PrimaryLimit) }]);
-        }, Unknown, "the limit of requests is used up", "run it again in"),
+        }, Unknown, "the limit of requests is used up", "run it again in")
+        .init_of_platform(&[], "the limit of requests is used up", "run it again in"),
         row!("runner group missing", clinic {
             clinic.change("runnersources", "github", json!({ "spec": { "github": { "runnerGroup": "nope" } } })).await;
         }, Broken, "has no runner group nope", "make it, or correct the name"),

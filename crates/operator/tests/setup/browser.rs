@@ -28,7 +28,12 @@ impl Browser {
     /// Agrees to the App that a program asks for.
     pub(crate) async fn agree_to(&self, program: &Program) {
         program.wait_for_line("in your browser and agree there", SOON).await;
-        let html = self.get(&Self::address(&program.output())).await;
+        self.agree_at(&program.output()).await;
+    }
+
+    /// Agrees to the App at the address that was printed there.
+    pub(crate) async fn agree_at(&self, output: &str) {
+        let html = self.get(&Self::address(output)).await;
         let back = self.agree(&html).await;
         self.get(&back).await;
     }

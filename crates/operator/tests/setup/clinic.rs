@@ -55,12 +55,15 @@ pub(crate) struct Plan {
     pub(crate) release: Release,
     /// How far the hypervisor's clock is ahead.
     pub(crate) ahead: SignedDuration,
+    /// How far the platform's is.
+    pub(crate) platform_ahead: SignedDuration,
     /// Whether our kinds are there.
     pub(crate) kinds: bool,
 }
 
 impl Plan {
-    pub(crate) const WELL: Self = Self { release: Release::V9, ahead: SignedDuration::ZERO, kinds: true };
+    pub(crate) const WELL: Self =
+        Self { release: Release::V9, ahead: SignedDuration::ZERO, platform_ahead: SignedDuration::ZERO, kinds: true };
 }
 
 pub(crate) struct Clinic {
@@ -85,7 +88,7 @@ impl Clinic {
         let tasks = Tasks::new();
         let authority = Arc::new(Authority::new(&["localhost", "127.0.0.1"]).unwrap());
         let (pve, pve_url) = hypervisor(plan, &authority, &tasks).await;
-        let github = sim::github::Simulator::new(sim::github::Options::new(Clock::system()), &tasks);
+        let github = sim::github::Simulator::new(sim::github::Options::new(clock(plan.platform_ahead)), &tasks);
         let tls = Transport::Tls(Arc::clone(&authority));
         let forge = sim::github::Server::start(&github, here(), tls).await.unwrap();
         let server = if plan.kinds { KINDS.get_or_init(kinds).await.copy(Clock::system(), [9; 32]) } else { bare() };
@@ -359,10 +362,13 @@ fn here() -> SocketAddr {
     "127.0.0.1:0".parse().unwrap()
 }
 
+/// A clock that is so far ahead.
+fn clock(ahead: SignedDuration) -> Clock {
+    if ahead.is_zero() { Clock::system() } else { Clock::starting_at(Clock::system().now() + ahead) }
+}
+
 async fn hypervisor(plan: Plan, authority: &Arc<Authority>, tasks: &Tasks) -> (sim::proxmox::Simulator, String) {
-    let now = Clock::system().now();
-    let clock = if plan.ahead.is_zero() { Clock::system() } else { Clock::starting_at(now + plan.ahead) };
-    let options = sim::proxmox::Options::new(plan.release, Fixture::Demo, clock);
+    let options = sim::proxmox::Options::new(plan.release, Fixture::Demo, clock(plan.ahead));
     let limits = Limits { idle: Limits::REAL.idle, ..Limits::REAL.faster(100) };
     let pve = sim::proxmox::Simulator::new(sim::proxmox::Options { profile: Profile::ZERO, limits, ..options }, tasks);
     let tls = Transport::Tls(Arc::clone(authority));

@@ -1,5 +1,7 @@
 //! `hyperfleet init`, from nothing to manifests.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use sim::github::PERSONAL_TOKEN;
 use sim::proxmox::Release;
@@ -37,6 +39,27 @@ async fn the_lines_are_these() {
         .await;
     assert_eq!(run.code, 3, "{}", run.output);
     insta::assert_snapshot!("lines", run.output);
+    assert_eq!(lines(PROXMOX), lines(&run.output), "the guide has other lines");
+}
+
+const PROXMOX: &str = include_str!("../../../../docs/guide/proxmox.md");
+
+/// The lines for an administrator, as a shell would run them, and each role's privileges in order.
+fn lines(text: &str) -> BTreeSet<String> {
+    let mut who = String::new();
+    let mut lines = BTreeSet::new();
+    for line in text.lines() {
+        if let Some(told) = line.strip_prefix("who='").and_then(|rest| rest.split('\'').next()) {
+            told.clone_into(&mut who);
+        }
+        if line.starts_with("pveum ") {
+            let line = line.split(" # ").next().unwrap_or_default().replace("$who", &who).replace('\'', "");
+            let (what, privileges) = line.split_once(" --privs ").unwrap_or((&line, ""));
+            let privileges: BTreeSet<&str> = privileges.split_whitespace().collect();
+            lines.insert(format!("{} {privileges:?}", what.trim()));
+        }
+    }
+    lines
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -215,6 +238,41 @@ async fn on_a_terminal_it_asks_and_does_not_show_what_is_secret() {
     assert!(!terminal.is_raw());
     let cluster = person.objects().into_iter().find(|object| object["kind"] == "HypervisorCluster").unwrap();
     assert_eq!(cluster["spec"]["tls"]["fingerprint"], Value::from(clinic.authority.fingerprint()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_types_where_jobs_come_from_can_have_the_app_made() {
+    let clinic = Clinic::new(Release::V9).await;
+    clinic.pve.set_password("root@pam", PASSWORD);
+    let person = Person::new();
+    let ca = person.file("ci.pem", clinic.authority.pem());
+    let ci = format!("{}/acme", clinic.github_url);
+    let arguments = ["init", "--allow-loopback", "--apply", "--node", "pve1", "--ci-ca-file", &ca];
+    let mut terminal = Terminal::start(&mut person.command(&arguments), 200, 50);
+    for (question, answer) in [
+        ("Proxmox VE endpoint", clinic.pve_url.as_str()),
+        ("VMID of the template", "9000"),
+        ("Storage for machines' disks", "disks"),
+        ("Storage for seed images", "local"),
+        ("Password of root@pam: ", PASSWORD),
+        ("Where jobs come from", &ci),
+        ("github (Enterprise Server) or gitea: ", "github"),
+        ("Is it the same? Type yes: ", "yes"),
+        ("Make a GitHub App for it now, in your browser?", "yes"),
+    ] {
+        terminal.wait_for(question, SOON).await;
+        terminal.press(&format!("{answer}\r"));
+    }
+    terminal.wait_for("in your browser and agree there", SOON).await;
+    Browser::new(&clinic).agree_at(&terminal.seen()).await;
+    assert_eq!(terminal.ended(SOON).await, Some(0), "{}", terminal.seen());
+    let kinds: Vec<String> =
+        person.objects().iter().filter_map(|object| Some(object["kind"].as_str()?.to_owned())).collect();
+    for kind in ["HypervisorCluster", "HypervisorMachineTemplate", "RunnerSource", "RunnerPool"] {
+        assert!(kinds.iter().any(|made| made == kind), "{kind}: {kinds:?}");
+    }
+    assert_eq!(person.entry("ci-credentials", "app-id"), sim::github::CLIENT_ID);
+    assert!(!terminal.seen().contains("PRIVATE KEY"), "{}", terminal.seen());
 }
 
 #[tokio::test(flavor = "multi_thread")]
