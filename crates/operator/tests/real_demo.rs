@@ -4,6 +4,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where")]
 #![allow(clippy::print_stdout, reason = "the counts of a lane are shown beside its time")]
 
+#[path = "real_console/browser.rs"]
+#[allow(dead_code, reason = "tests of the console use more of it")]
+mod browser;
+#[path = "real_demo/console.rs"]
+mod console;
 #[path = "real_demo/faults.rs"]
 mod faults;
 #[path = "real_demo/leaving.rs"]

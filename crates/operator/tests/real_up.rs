@@ -15,11 +15,11 @@ mod kills;
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use api::RunnerPool;
+use api::{HypervisorCluster, RunnerPool};
 use home::{Home, SOON, run};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use kube::api::PostParams;
+use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
 use testenv::{Program, Signal, eventually, free_port};
 
@@ -85,6 +85,20 @@ async fn the_doctor_knows_the_address_that_machines_call() {
         let listen = format!("--bootstrap-listen=127.0.0.1:{port}");
         let up = home.up(&flags.iter().chain([&listen]).map(String::as_str).collect::<Vec<_>>());
         up.wait_for_line("backup      hyperfleet up backup", SOON).await;
+        // Nothing is looked at for nobody.
+        let key = json!({ "name": "pve", "key": "any" });
+        let cluster = json!({
+            "apiVersion": "hypervisor.hyperfleet.io/v1alpha1", "kind": "HypervisorCluster", "metadata": { "name": "pve" },
+            "spec": {
+                "provider": "proxmox", "endpoint": "https://pve.example.com:8006", "nodes": [{ "name": "pve1" }],
+                "credentials": { "tokenId": key, "tokenSecret": key }, "defaultStorage": "disks",
+                "defaultNetwork": "vmbr0",
+                "proxmox": { "isoStorage": "local", "vmidRange": { "first": 6000, "last": 6099 } },
+            },
+        });
+        let clusters: Api<HypervisorCluster> = Api::namespaced(home.client().await, "default");
+        let cluster = serde_json::from_value(cluster).unwrap();
+        clusters.patch("pve", &PatchParams::apply("test"), &Patch::Apply::<HypervisorCluster>(cluster)).await.unwrap();
         let mut doctor = std::process::Command::new(env!("CARGO_BIN_EXE_hyperfleet"));
         doctor.args(["doctor", "-n", "default", "--kubeconfig"]).arg(&kubeconfig).env("NO_COLOR", "1");
         let doctor = Program::start(&doctor);

@@ -207,21 +207,21 @@ mod tests {
             };
             let body = http_body_util::Full::new(bytes::Bytes::from(answer.to_string()));
             let response = http::Response::builder().status(code).body(body);
-            async { Ok::<_, http::Error>(response?) }
+            async { response }
         });
         Client::new(service, "default")
     }
 
-    fn operator(fields: &Value) -> Option<Value> {
+    fn operator(fields: &Value) -> Value {
         let mut container = json!({ "name": "operator", "image": "hyperfleet", "args": ["operator"] });
         container.as_object_mut().unwrap().extend(fields.as_object().cloned().unwrap());
-        Some(container)
+        container
     }
 
     #[tokio::test]
     async fn an_operator_is_looked_for_in_its_namespace() {
         let args = ["operator", "--bootstrap-advertise=https://10.0.0.5:8444"];
-        let client = cluster(operator(&json!({ "args": args })), &json!({}));
+        let client = cluster(Some(operator(&json!({ "args": args }))), &json!({}));
         assert_eq!(deployed(&client, "hf").await.as_deref(), Some("https://10.0.0.5:8444"));
         assert_eq!(deployed(&client, "other").await, None);
     }
@@ -251,7 +251,7 @@ mod tests {
                 None,
             ),
         ] {
-            assert_eq!(deployed(&cluster(container.clone(), &maps), "hf").await.as_deref(), said, "{container:?}");
+            assert_eq!(deployed(&cluster(Some(container.clone()), &maps), "hf").await.as_deref(), said, "{container}");
         }
     }
 
