@@ -52,8 +52,9 @@ fn clusters() -> Kind {
         plural: "hypervisorclusters",
         collection: CLUSTERS,
         sample: cluster("pve"),
-        // Not the default storage: templates with a storage of their own go without it, and the condition says that.
-        needs: &["/endpoint", "/credentials", "/defaultNetwork", "/proxmox/pool"],
+        // Neither default storage nor default network: templates with their own go without, and whoever uses them says what
+        // is missing.
+        needs: &["/endpoint", "/credentials", "/proxmox/pool"],
         untouched: &[],
         pause: LOOKS,
         install: |world, kept| {
