@@ -132,12 +132,16 @@ fn said(object: &Value) -> Value {
     Value::Object(told.collect::<Map<_, _>>())
 }
 
-/// What everybody sees of the object, and how many machines were asked for.
+/// What everybody sees of the object, and how many machines were asked for. A pool that can make none keeps those that it had.
 fn outcome(state: &State, plural: &str) -> Value {
     let resource = resource(plural);
-    let objects = state.of(&resource).map(|(object, value)| (object.name.clone(), said(value)));
-    let machines = state.of("machineclaims.hypervisor.hyperfleet.io").count();
-    json!({ "said": Value::Object(objects.collect()), "machines": machines })
+    let objects: Map<_, _> = state.of(&resource).map(|(object, value)| (object.name.clone(), said(value))).collect();
+    let is_held = objects.values().any(|said| {
+        let scaling = (&said["Scaling"][0], &said["Scaling"][1]);
+        scaling.0 == "False" && scaling.1 != "AtMaximum"
+    });
+    let machines = (!is_held).then(|| state.of("machineclaims.hypervisor.hyperfleet.io").count());
+    json!({ "said": objects, "machines": machines })
 }
 
 impl Kind {
@@ -316,7 +320,15 @@ fn every_state_of_every_field_of_a_pool_ends_as_a_fresh_install_does() {
 #[test]
 #[ignore = "many states: make soak"]
 fn soak_every_state_of_every_field_ends_as_a_fresh_install_does() {
-    for kind in [clusters, templates, sources, pools, lifecycles] {
+    for kind in [clusters, templates, sources] {
+        all(kind, 10, 4, usize::MAX);
+    }
+}
+
+#[test]
+#[ignore = "many states: make soak"]
+fn soak_every_state_of_every_field_of_a_pool_ends_as_a_fresh_install_does() {
+    for kind in [pools, lifecycles] {
         all(kind, 10, 4, usize::MAX);
     }
 }
