@@ -37,8 +37,8 @@ pub async fn deployed(client: &Client, namespace: &str) -> Option<String> {
     }
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     if containers.is_empty() {
-        let entries = maps.get_opt(MAP).await.ok()??.data.unwrap_or_default();
-        return Some(entries.get(VARIABLE).cloned().unwrap_or_default());
+        // One without the entry says nothing: the operator may be there and not be seen, and told by something else.
+        return maps.get_opt(MAP).await.ok()??.data?.remove(VARIABLE);
     }
     for Entry { map, key } in containers.iter().flat_map(entries) {
         if let Ok(Some(ConfigMap { data: Some(mut entries), .. })) = maps.get_opt(&map).await
@@ -259,7 +259,8 @@ mod tests {
     async fn an_operator_that_is_no_deployment_is_asked_by_what_it_wrote_down() {
         for (maps, said) in [
             (json!({ "hyperfleet": { "BOOTSTRAP_ADVERTISE": "https://a:1" } }), Some("https://a:1")),
-            (json!({ "hyperfleet": {} }), Some("")),
+            (json!({ "hyperfleet": { "BOOTSTRAP_ADVERTISE": "" } }), Some("")),
+            (json!({ "hyperfleet": {} }), None),
             (json!({}), None),
         ] {
             assert_eq!(deployed(&cluster(None, &maps), "hf").await.as_deref(), said, "{maps}");

@@ -43,8 +43,8 @@ pub(super) async fn furnish(admin: &Client) -> Result<User, SingleError> {
 
 /// Writes down where machines call the operator.
 pub(super) async fn advertise(admin: &Client, address: &str) -> Result<(), SingleError> {
-    let entries = if address.is_empty() { json!({}) } else { json!({ VARIABLE: address }) };
     let metadata = json!({ "name": MAP, "namespace": NAMESPACE });
+    let entries = json!({ VARIABLE: address });
     let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": entries });
     apply(admin, map).await.map(drop)
 }
